@@ -6,16 +6,11 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 # leave out those that nobody calls: a seventh of the program.
 TAGS     = grpcnotrace
 LDFLAGS  = -s -w -X main.version=$(VERSION)
-CERTS    = deploy/certs
-# docker compose where the plugin is there, else docker-compose.
-COMPOSE ?= $(shell docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose) -p idnode -f deploy/docker-compose.yml
-# The nodes' ports as deploy/docker-compose.yml publishes them.
-ENDPOINTS = 127.0.0.1:7400 127.0.0.1:7410 127.0.0.1:7420
 
 # The targets below run every test that they name, but for `make test`.
 export TEST_TIER = all
 
-.PHONY: build reproducible packages-test test check simulate replay fmt generate up image certs down clean release fuzz-short chaos clients invoicing matrix damage vulndb mutants explore stress attacks
+.PHONY: build reproducible packages-test test check simulate replay fmt generate up upgrade replace recover backup restore image down clean release fuzz-short chaos clients invoicing matrix damage vulndb golden mutants explore stress attacks
 
 build: ## the program, in bin/
 	CGO_ENABLED=0 go build -tags $(TAGS) -trimpath -ldflags "$(LDFLAGS)" -o bin/idnode ./cmd/idnode
@@ -29,8 +24,9 @@ reproducible: ## a release is built twice, by different means, and must be the s
 packages-test: ## the deb is installed, upgraded and removed in a container
 	.ci/package-test
 
-test: ## the quick tests, under three minutes on two cores
-	TEST_TIER= go test ./... github.com/idnode/idnode/client/...
+# With the flags of `make build`, so that nothing is compiled twice; vet is part of `make check`.
+test: ## the quick tests, five minutes on two cores
+	TEST_TIER= CGO_ENABLED=0 go test -vet=off -trimpath -tags $(TAGS) ./... github.com/idnode/idnode/client/...
 
 check: ## what CI does, all tests among it
 	.ci/run
@@ -71,16 +67,16 @@ INVOICES ?= 1000000
 invoicing: ## INVOICES by examples/invoicing, which is killed all the time, as are the cluster's leaders; once all nodes are lost
 	IDNODE_E2E_INVOICES=$(INVOICES) go test -count=1 -v -timeout 0 ./test/e2e/invoicing
 
-matrix: ## each kind of fault, LENGTH full or medium; writes the figures into docs/evidence/reliability.md
-	IDNODE_MATRIX=$(LENGTH) IDNODE_E2E_CHAOS=$(DURATION) IDNODE_MATRIX_PAGE=$(CURDIR)/docs/evidence/reliability.md \
+matrix: ## each kind of fault, LENGTH full or medium; writes the figures into test/e2e/matrix/README.md
+	IDNODE_MATRIX=$(LENGTH) IDNODE_E2E_CHAOS=$(DURATION) IDNODE_MATRIX_PAGE=$(CURDIR)/test/e2e/matrix/README.md \
 	  go test -count=1 -v -timeout 0 ./test/e2e/matrix
 
 # How many damages `make damage` tries on data directories, and how many on nodes.
 DAMAGES ?= 4000
 DAMAGED_NODES ?= 60
-damage: ## DAMAGES to the files of a node, drawn from SEED; writes the figures into docs/evidence/damage.md
+damage: ## DAMAGES to the files of a node, drawn from SEED; writes the figures into test/e2e/damage/README.md
 	IDNODE_DAMAGES=$(DAMAGES) IDNODE_DAMAGED_NODES=$(DAMAGED_NODES) $(if $(SEED),IDNODE_E2E_SEED=$(SEED)) \
-	  IDNODE_DAMAGE_PAGE=$(CURDIR)/docs/evidence/damage.md go test -count=1 -v -timeout 0 ./test/e2e/damage
+	  IDNODE_DAMAGE_PAGE=$(CURDIR)/test/e2e/damage/README.md go test -count=1 -v -timeout 0 ./test/e2e/damage
 
 # How many more of each of its faults `make explore` allows a scenario, and how many worlds
 # it holds: so many took 13 GB.
@@ -89,19 +85,22 @@ MOST ?= 20000000
 explore: ## all orders of events in small worlds, with MORE of each fault and at most MOST worlds each, or one SCENARIO
 	go test -count=1 -v -timeout 0 -run 'TestScenarios$$' ./test/exploration -more $(MORE) -most $(MOST) $(if $(SCENARIO),-scenario $(SCENARIO))
 
-mutants: ## plants a bug at a time and says which test finds it; writes the score into test/mutants/score.md
-	go run ./test/mutants -into test/mutants/score.md
+golden: ## on the day of a release: the files by which tests see what later programs break; elsewhere never
+	go test -count=1 -run 'Kept$$' ./test/compat ./fsm ./cmd/idnode ./test/e2e -golden
+
+mutants: ## plants a bug at a time and says which test finds it
+	go run ./test/mutants
 
 fuzz-short: ## every fuzz test for a moment
 	.ci/fuzz
 
 fmt: ## format all Go files
-	go tool -modfile=tools/go.mod gofumpt -l -w .
+	GOWORK=off go tool -modfile=tools/go.mod gofumpt -l -w .
 
 generate: ## the Go code of the proto files, and docs/reference/openapi.yaml, if buf has nothing to say against them
-	go tool -modfile=tools/go.mod buf lint
-	go tool -modfile=tools/go.mod buf generate
-	go tool -modfile=tools/go.mod buf generate --template buf.gen.openapi.yaml --path proto/idnode/v1
+	GOWORK=off go tool -modfile=tools/go.mod buf lint
+	GOWORK=off go tool -modfile=tools/go.mod buf generate
+	GOWORK=off go tool -modfile=tools/go.mod buf generate --template buf.gen.openapi.yaml --path proto/idnode/v1
 	.ci/sums > proto/generated.sum
 
 # Where the entries come from: a zip, its address, or the data/osv of github.com/golang/vulndb.
@@ -112,36 +111,29 @@ vulndb: ## what is known of vulnerabilities in the modules here, for machines th
 image: build ## the container image idnode:local
 	deploy/image bin/idnode idnode:local $(shell go env GOARCH) | docker load -q
 
-certs: $(CERTS)/ca.crt ## certificates for three nodes and a client, once
+up: build ## three nodes in containers, until `make down`; those that serve are changed one after the other
+	deploy/compose up
 
-# The containers run as their own user, which must be able to read the keys.
-# Certificates for a cluster that others can reach belong in a secret store.
-$(CERTS)/ca.crt: | build
-	bin/idnode certs $(CERTS) --node A --node B --node C
-	chmod 755 $(CERTS)
-	chmod 644 $(CERTS)/A.key $(CERTS)/B.key $(CERTS)/C.key
+upgrade: $(if $(IMAGE),build,image) ## this source, or an IMAGE, in one container after the other
+	deploy/compose upgrade $(IMAGE)
 
-up: image certs ## three nodes in containers, until `make down`
-	$(COMPOSE) up -d
-	@for endpoint in $(ENDPOINTS); do \
-	  for try in $$(seq 60); do \
-	    if bin/idnode health --timeout 1s --endpoint $$endpoint --tls-ca $(CERTS)/ca.crt \
-	      --tls-cert $(CERTS)/client.crt --tls-key $(CERTS)/client.key >/dev/null 2>&1; then \
-	      echo "$$endpoint serves"; continue 2; \
-	    fi; \
-	    sleep 1; \
-	  done; \
-	  echo "$$endpoint does not serve after a minute: see $(COMPOSE) logs" >&2; exit 1; \
-	done
-	@# From the next start on, nodes whose volumes are lost form no other cluster.
-	@grep -qs ^DEPLOY_CLUSTER_ID= deploy/.env || bin/idnode cluster status --endpoint $(firstword $(ENDPOINTS)) \
-	  --tls-ca $(CERTS)/ca.crt --tls-cert $(CERTS)/client.crt --tls-key $(CERTS)/client.key | \
-	  sed -n 's/^cluster  */DEPLOY_CLUSTER_ID=/p' >> deploy/.env
+replace: build ## a new node in the place of NODE (a, b or c), whose data are lost
+	deploy/compose replace "$(NODE)" $(if $(YES),--yes)
+
+recover: build ## goes on with the data of NODE alone, every counter raised by SKIP, and replaces the two others
+	deploy/compose recover "$(NODE)" $(or $(SKIP),1000000) $(if $(YES),--yes)
+
+TO ?= backups
+KEEP ?= 24
+backup: build ## the newest KEEP backups of the containers' cluster, in TO
+	deploy/compose backup "$(abspath $(TO))" $(KEEP)
+
+restore: build ## merges the backup FROM, with counters raised by SKIP; with ANEW=yes into a new cluster, as all data are lost
+	deploy/compose $(if $(ANEW),anew,restore) "$(abspath $(FROM))" "$(SKIP)" $(if $(YES),--yes)
 
 down: ## stop the containers and keep their data
-	$(COMPOSE) down
+	deploy/compose down
 
 clean: ## stop the containers and drop their data, the certificates and the builds
-	-$(COMPOSE) down --volumes
-	-sed -i '/^DEPLOY_CLUSTER_ID=/d' deploy/.env
-	rm -rf bin dist .cache $(CERTS)
+	-deploy/compose drop
+	rm -rf bin dist .cache deploy/certs

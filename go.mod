@@ -13,13 +13,14 @@ require (
 	github.com/hashicorp/go-hclog v1.6.3
 	github.com/hashicorp/raft v1.7.3
 	github.com/hashicorp/raft-boltdb/v2 v2.3.1
-	github.com/idnode/idnode/client v0.0.0
+	github.com/idnode/idnode/client v1.0.0
 	github.com/mattn/go-isatty v0.0.14
 	github.com/prometheus/client_golang v1.23.2
 	github.com/prometheus/client_model v0.6.2
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
 	github.com/tidwall/btree v1.8.2
+	github.com/yuin/goldmark v1.8.7
 	go.etcd.io/bbolt v1.5.0
 	go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc v0.72.0
 	go.opentelemetry.io/otel v1.47.0
@@ -73,5 +74,3 @@ require (
 )
 
 tool google.golang.org/protobuf/cmd/protoc-gen-go
-
-replace github.com/idnode/idnode/client => ./client

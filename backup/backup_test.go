@@ -2,15 +2,19 @@ package backup_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/backup"
+	"github.com/idnode/idnode/internal/crc32c"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -147,6 +151,44 @@ func TestANewerFileIsToldFromADamagedOne(t *testing.T) {
 	}
 }
 
+// TestAnOlderFileIsToldFromANewerOne: programs before the first release had other log formats under the same
+// and under greater numbers.
+func TestAnOlderFileIsToldFromANewerOne(t *testing.T) {
+	for format := range uint32(4) {
+		file := replaceHeader(t, write(t, 1), &raftlogv1.BackupHeader{Format: 1, LogFormat: format, Version: "v0.0.0-old"})
+		_, _, err := read(file)
+		if !errors.Is(err, backup.ErrOlder) || strings.Contains(err.Error(), "newer") || !strings.Contains(err.Error(), "v0.0.0-old") {
+			t.Errorf("log format %d: %v", format, err)
+		}
+	}
+}
+
+// replaceHeader returns a file with another header.
+func replaceHeader(t *testing.T, file []byte, h *raftlogv1.BackupHeader) []byte {
+	t.Helper()
+	body, err := proto.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	magic := []byte("idnode backup\n")
+	size, n := binary.Uvarint(file[len(magic):])
+	length := binary.AppendUvarint(nil, uint64(len(body)))
+	header := binary.LittleEndian.AppendUint32(slices.Concat(magic, length), crc32c.Sum(length, body))
+	return slices.Concat(header, body, file[len(magic)+n+4+int(size):])
+}
+
+// TestAnotherFileIsNamedSo, not as a damaged backup.
+func TestAnotherFileIsNamedSo(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "it is no backup of idnode", "localhost\n": "it is no backup of idnode", "idnode snapshot\n": "it is no backup of idnode",
+		"idnode ba": "the backup is damaged: it ends too early",
+	} {
+		if _, _, err := read([]byte(text)); err == nil || err.Error() != want || !errors.Is(err, backup.ErrCorrupt) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
 // TestDamageAtRandom has several wounds at a time, in a file of many records.
 func TestDamageAtRandom(t *testing.T) {
 	file := write(t, 2000)
@@ -172,7 +214,7 @@ func FuzzReader(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What is accepted is what a Writer writes of it.
+		// A file that is accepted is the file that a Writer writes of its content.
 		var again bytes.Buffer
 		w, err := backup.NewWriter(&again, header)
 		for _, m := range records {

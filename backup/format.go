@@ -5,8 +5,8 @@
 // of the state, a length of zero with its CRC-32C, and a BackupTrailer with the number of records and
 // the SHA-256 of everything before that length. Nothing follows.
 //
-// It knows the file's format, not its content: package fsm interprets a record, and the
-// command line uses it. Snapshots of package fsm are files of this form too, with a header of their own.
+// It interprets the file's format, not its content: records are package fsm's, and the command line
+// reads them with it. Snapshots of package fsm are files of this form too, with a header of their own.
 //
 // Invariant: a Reader that returned io.EOF has read a complete file, bit for bit as it was written.
 package backup
@@ -20,9 +20,10 @@ import (
 )
 
 const (
-	// Format is the newest format of the file that is read and written.
-	Format = 1
-	// maxFrame is the largest message that is read, far above what is written.
+	// Format is the newest format of the file that is read and written. Format 1 was of programs before the
+	// first release, whose log formats mean others than those of the same numbers today.
+	Format = 2
+	// maxFrame is the largest message that is read, far above any that is written.
 	maxFrame = 256 << 20
 	// buffered is how much is read and written at once.
 	buffered = 64 << 10
@@ -32,13 +33,16 @@ const (
 var (
 	// ErrCorrupt means that the file is no backup, or is damaged, or cut short.
 	ErrCorrupt = errors.New("the backup is damaged")
+	// ErrOlder means that a program before the first release wrote it, which can still be asked for it.
+	ErrOlder = errors.New("the backup was written by a program before the first release: restore it there, 'idnode export all.csv' " +
+		"there, and 'idnode import all.csv' here")
 	// ErrNewer means that a newer release wrote it.
 	ErrNewer = errors.New("the backup was written by a newer release")
 )
 
 // Kind is a kind of file with records of the state.
 type Kind struct {
-	// Name is the word for one. With it begins each file, of any format.
+	// Name is the word for such a file. Each file begins with it, in any format version.
 	Name string
 	// Corrupt and Newer are wrapped by a Reader's errors: the file is damaged, or a newer release wrote it.
 	Corrupt, Newer error
@@ -55,6 +59,13 @@ func (k Kind) corrupt(format string, args ...any) error {
 func (k Kind) newer(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", k.Newer, fmt.Sprintf(format, args...))
 }
+
+// foreign is the error for a file that begins as no file of this kind.
+type foreign struct{ Kind }
+
+func (e foreign) Error() string { return "it is no " + e.Name + " of idnode" }
+
+func (e foreign) Unwrap() error { return e.Corrupt }
 
 // cutShort is the error for a file that ends too early, or the reader's own.
 func (k Kind) cutShort(err error) error {

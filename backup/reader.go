@@ -3,6 +3,7 @@ package backup
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -19,8 +20,8 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// Reader reads one file. Nothing that it returned may be relied on before Next
-// has returned io.EOF: only then was the whole file checked.
+// Reader reads one file. Its results are valid only once Next has returned io.EOF: only then was
+// the whole file checked.
 type Reader struct {
 	kind    Kind
 	r       *bufio.Reader
@@ -30,35 +31,40 @@ type Reader struct {
 	records uint64
 }
 
-// NewReader reads the beginning of a backup. The error wraps ErrCorrupt or ErrNewer, or is r's.
+// NewReader reads the beginning of a backup. The error wraps ErrCorrupt, ErrOlder or ErrNewer, or is r's.
 func NewReader(r io.Reader) (*Reader, error) {
 	header := &raftlogv1.BackupHeader{}
 	in, err := backups.NewReader(r, header)
+	if header.GetFormat() > 0 && header.GetFormat() < Format {
+		return nil, fmt.Errorf("%w (%s, log format %d)", ErrOlder, cmp.Or(header.GetVersion(), "no version"), header.GetLogFormat())
+	}
 	if err != nil {
 		return nil, err
 	}
 	in.header = header
 	switch {
 	case header.GetFormat() > Format:
-		return nil, backups.newer("format %d, this program knows %d", header.GetFormat(), Format)
+		return nil, backups.newer("format %d, this program supports %d", header.GetFormat(), Format)
 	case header.GetLogFormat() > raftlog.FormatVersion:
-		return nil, backups.newer("log format %d, this program knows %d", header.GetLogFormat(), raftlog.FormatVersion)
+		return nil, backups.newer("log format %d, this program supports %d", header.GetLogFormat(), raftlog.FormatVersion)
 	case header.GetFormat() == 0:
 		return nil, backups.corrupt("its header has no format")
 	}
 	return in, nil
 }
 
-// NewReader reads the beginning of a file, and its header into the given message, what it knows of it
-// also if the error is that of a newer release's.
+// NewReader reads the beginning of a file, and decodes its header into the given message. With the error
+// of a newer release's file the message has the fields that this release knows.
 func (k Kind) NewReader(r io.Reader, header proto.Message) (*Reader, error) {
 	in := &Reader{kind: k, r: bufio.NewReaderSize(r, buffered), sum: sha256.New()}
 	begin := make([]byte, len(k.magic()))
-	if _, err := io.ReadFull(in.r, begin); err != nil {
-		return nil, k.cutShort(err)
+	n, err := io.ReadFull(in.r, begin)
+	ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	if (err == nil || ended) && (n == 0 || !bytes.HasPrefix(k.magic(), begin[:n])) {
+		return nil, foreign{k}
 	}
-	if !bytes.Equal(begin, k.magic()) {
-		return nil, k.corrupt("it is no %s of idnode", k.Name)
+	if err != nil {
+		return nil, k.cutShort(err)
 	}
 	in.sum.Write(begin)
 	body, err := in.frame()
@@ -121,7 +127,7 @@ func (r *Reader) end(sum []byte) error {
 	case t.GetRecords() != r.records:
 		return r.kind.corrupt("it has %d records, its trailer says %d", r.records, t.GetRecords())
 	case !bytes.Equal(t.GetSha256(), sum):
-		return r.kind.corrupt("its content is not what its trailer says")
+		return r.kind.corrupt("its content does not match its trailer")
 	}
 	if _, err := r.r.ReadByte(); !errors.Is(err, io.EOF) {
 		return r.kind.corrupt("something follows its end")

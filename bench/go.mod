@@ -10,8 +10,8 @@ require (
 	github.com/hashicorp/go-hclog v1.6.3
 	github.com/hashicorp/raft v1.7.3
 	github.com/hashicorp/raft-boltdb/v2 v2.3.1
-	github.com/idnode/idnode v0.0.0
-	github.com/idnode/idnode/client v0.0.0
+	github.com/idnode/idnode v1.0.0
+	github.com/idnode/idnode/client v1.0.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/oklog/ulid/v2 v2.1.2
 	github.com/redis/go-redis/v9 v9.23.0
@@ -92,7 +92,3 @@ require (
 	k8s.io/utils v0.0.0-20260108192941-914a6e750570 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
-
-replace github.com/idnode/idnode => ../
-
-replace github.com/idnode/idnode/client => ../client

@@ -1,5 +1,5 @@
 // Bench measures idnode beside what people would use instead, all on this
-// machine, and writes the tables and plots of docs/evidence/performance.md.
+// machine, and writes the tables and plots of bench/README.md.
 //
 //	go run .                measure and report
 //	go run . report FILE    report what was measured before
@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 // defaultOutput is the page with the tables, seen from bench/.
-const defaultOutput = "../docs/evidence/performance.md"
+const defaultOutput = "README.md"
 
 // defaultResults is the file behind those tables.
 var defaultResults = filepath.Join("results", "published.jsonl")

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/client/idnodev1"
 )
@@ -145,4 +146,12 @@ func pages[T any](get func(token string) ([]T, string, error)) iter.Seq2[T, erro
 			token = next
 		}
 	}
+}
+
+// timeOf returns t; the zero time if t is not set.
+func timeOf(t *timestamppb.Timestamp) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.AsTime()
 }

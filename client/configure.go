@@ -136,7 +136,7 @@ func configOf(endpoints []string, database string, value, called func(parameter 
 	case on:
 		cfg.TLS = &tls.Config{ServerName: name}
 	case name != "" || cfg.TLSFiles != TLSFiles{}:
-		return cfg, fmt.Errorf("what is given for TLS needs %s", called("tls-ca"))
+		return cfg, fmt.Errorf("the TLS settings need %s", called("tls-ca"))
 	}
 	if _, err := docid.ParseDatabase(database); err != nil {
 		return cfg, fmt.Errorf("%s: %w", called("database"), invalid(err))

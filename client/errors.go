@@ -78,7 +78,7 @@ var (
 	ErrRequestIDExpired error = &kind{reason: reasonExpired, text: "the request id is too old"}
 	// ErrPermissionDenied: the caller's certificate has no right to it. Nothing
 	// happened.
-	ErrPermissionDenied error = &kind{reason: "PERMISSION_DENIED", text: "the caller has no right to it"}
+	ErrPermissionDenied error = &kind{reason: "PERMISSION_DENIED", text: "the caller lacks the right"}
 	// ErrKeyConflict: a key has a number of another scope or date.
 	ErrKeyConflict error = &kind{reason: "KEY_CONFLICT", text: "the key has another number"}
 	// ErrSeriesSuspended: the series gives no numbers until an operator resumes it.

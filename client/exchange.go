@@ -153,10 +153,10 @@ func (w *waiting) failure() error {
 	}
 	e := *errorOf(w.err)
 	switch {
-	case !w.sent:
-		e.Code, e.Reason = codes.Unavailable, reasonNoEndpoint
 	case e.Reason == reasonOtherCluster, e.Reason == reasonStarting, e.Reason == reasonCertificateEnded:
 		// The node refused the stream, or took no more calls of it.
+	case !w.sent:
+		e.Code, e.Reason = codes.Unavailable, reasonNoEndpoint
 	case e.Reason != "":
 		e.Code, e.Reason = codes.Unavailable, ""
 	}

@@ -12,9 +12,12 @@ func Age(c *Client, d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.newestAt.Add(-int64(d))
-	aged := *r.newestLook // A look in progress reads its own.
-	aged.began = aged.began.Add(-d)
-	r.newestLook = &aged
+	l := r.newestLook // A look in progress goes on by its own times.
+	aged := &look{began: l.began.Add(-d), heard: l.heard, done: l.done, answered: l.answered, any: l.any}
+	if closed(l.any) {
+		aged.first = l.first.Add(-d)
+	}
+	r.newestLook = aged
 }
 
 // Waiting counts the callers that wait to share a call.

@@ -60,7 +60,7 @@ type api struct {
 	idnodev1.ClusterServiceClient
 	idnodev1.IdsServiceClient
 	idnodev1.SeriesServiceClient
-	idnodev1.WorkersServiceClient
+	idnodev1.SnowflakeServiceClient
 }
 
 // epoch is the origin of the client's own times. They use the monotonic clock: a wall clock
@@ -97,7 +97,7 @@ func (r *router) newNode(address string) (*node, error) {
 	n.conn = conn
 	n.api = &api{
 		idnodev1.NewClusterServiceClient(conn), idnodev1.NewIdsServiceClient(conn),
-		idnodev1.NewSeriesServiceClient(conn), idnodev1.NewWorkersServiceClient(conn),
+		idnodev1.NewSeriesServiceClient(conn), idnodev1.NewSnowflakeServiceClient(conn),
 	}
 	return n, nil
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/client/idnodev1"
 )
@@ -63,6 +62,8 @@ type DocumentNumber struct {
 	Label          string
 	// Reason is the reason of a voided number.
 	Reason string
+	// Note is that of the range which an authority allotted.
+	Note string
 }
 
 // NumberRequest asks for numbers.
@@ -78,6 +79,11 @@ type NumberRequest struct {
 	// ExpiresIn, if not 0, replaces the definition's: at least a minute, and at most the
 	// definition's.
 	ExpiresIn time.Duration
+	// Number, if not 0, is what the document of the only key has already, from another tool or by
+	// hand, and Because why it is entered. It becomes confirmed; numbers that it passes over are
+	// voided for that reason.
+	Number  int64
+	Because string
 }
 
 // Take gives each key a number, or fails for all. A key keeps its number: check its State, for
@@ -88,6 +94,7 @@ func (s Series) Take(ctx context.Context, want NumberRequest, opts ...Option) ([
 	o := s.client.options(opts, 0)
 	req := &idnodev1.TakeNumbersRequest{
 		Database: o.database, Series: s.name, Keys: want.Keys, Values: want.Values, Date: want.Date, Label: want.Label,
+		Number: want.Number, Because: want.Because,
 	}
 	if want.ExpiresIn != 0 {
 		req.ExpiresIn = durationpb.New(want.ExpiresIn)
@@ -170,7 +177,7 @@ func documentNumber(m *idnodev1.SeriesNumber) DocumentNumber {
 	return DocumentNumber{
 		Key: m.GetKey(), Text: m.GetText(), Scope: m.GetScope(), Number: m.GetNumber(), State: numberStates[m.GetState()],
 		Overdue: m.GetOverdue(), Date: m.GetDate(), Taken: timeOf(m.GetTaken()), Expires: timeOf(m.GetExpires()),
-		Label: m.GetLabel(), Reason: m.GetReason(),
+		Label: m.GetLabel(), Reason: m.GetReason(), Note: m.GetNote(),
 	}
 }
 
@@ -178,12 +185,4 @@ var numberStates = map[idnodev1.NumberState]NumberState{
 	idnodev1.NumberState_NUMBER_STATE_OPEN: NumberOpen, idnodev1.NumberState_NUMBER_STATE_CONFIRMED: NumberConfirmed,
 	idnodev1.NumberState_NUMBER_STATE_VOIDED: NumberVoided, idnodev1.NumberState_NUMBER_STATE_RELEASED: NumberReleased,
 	idnodev1.NumberState_NUMBER_STATE_UNKNOWN: NumberUnknown,
-}
-
-// timeOf returns t; the zero time if t is not set.
-func timeOf(t *timestamppb.Timestamp) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.AsTime()
 }

@@ -28,7 +28,7 @@ func (n *fakeNode) numberOf(key, label string) *idnodev1.SeriesNumber {
 	}
 	return &idnodev1.SeriesNumber{
 		Key: key, Text: fmt.Sprintf("INV-%06d", number), Scope: []string{"2026"}, Number: number,
-		State: idnodev1.NumberState(1 + n.values["state "+key]), Date: "2026-11-23", Label: label,
+		State: idnodev1.NumberState(1 + n.values["state "+key]), Date: "2026-11-23", Label: label, Note: "CAF 7",
 		Taken: timestamppb.New(time.Unix(1_700_000_000, 0)),
 	}
 }
@@ -151,7 +151,7 @@ func TestANumberIsAskedForAgain(t *testing.T) {
 	}
 	want := client.DocumentNumber{
 		Key: "b", Text: "INV-000002", Scope: []string{"2026"}, Number: 2, State: client.NumberOpen, Date: "2026-11-23",
-		Taken: time.Unix(1_700_000_000, 0).UTC(), Label: "till",
+		Taken: time.Unix(1_700_000_000, 0).UTC(), Label: "till", Note: "CAF 7",
 	}
 	if d := cmp.Diff(want, numbers[1]); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

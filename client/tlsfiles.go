@@ -69,7 +69,7 @@ func (s *secured) config() *tls.Config {
 		told = err.Error()
 	}
 	if told != "" && told != s.told {
-		s.logger.Warn("idnode: the TLS files cannot be used; what was read before stays", "error", told)
+		s.logger.Warn("idnode: the TLS files cannot be used; those read before stay in use", "error", told)
 	}
 	s.told = told
 	return s.current

@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,10 +16,13 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/cluster/disk"
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/raftguard"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/freeport"
 	"github.com/idnode/idnode/internal/outcome"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/test/tier"
 )
@@ -179,7 +183,8 @@ func cutOff(t *testing.T, n *network, s *server) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	_, err := s.next(ctx, "users")
-	took, limit := time.Since(cut), 1200*time.Millisecond
+	// The lease of a leader that was idle, 600 ms that a busy machine adds to it, and time to notice.
+	took, limit := time.Since(cut), testHeartbeat+testHeartbeat/raftguard.HeartbeatShare+600*time.Millisecond+500*time.Millisecond
 	if outcome.Of(err) == outcome.NotApplied {
 		// It met another entry that was in flight, and waited as a new call does.
 		limit = 4 * time.Second
@@ -365,17 +370,37 @@ func TestSnapshotForNewcomer(t *testing.T) {
 	}
 }
 
-// TestANodeJoinsTheClusterOfItsSettings, and no other.
+// TestANodeJoinsTheClusterOfItsSettings, and no other, of which it becomes no member.
 func TestANodeJoinsTheClusterOfItsSettings(t *testing.T) {
 	t.Parallel()
 	n := startNetwork(t, 1)
-	for _, id := range []string{fmt.Sprintf("%x", n.servers[0].node.ClusterID()), strings.Repeat("0", 32)} {
-		b := newServer(t, "")
-		b.open(func(c *cluster.Config) { c.Join, c.ClusterID = []string{n.servers[0].grpc}, id })
-		if err := b.tryStart(); errors.Is(err, member.ErrOtherCluster) != (id == strings.Repeat("0", 32)) {
+	a := n.servers[0]
+	own, b := fmt.Sprintf("%x", a.node.ClusterID()), newServer(t, "B")
+	for _, id := range []string{strings.Repeat("0", 32), own} { // With the same data directory.
+		b.open(func(c *cluster.Config) { c.Join, c.ClusterID = []string{a.grpc}, id })
+		if err := b.tryStart(); errors.Is(err, member.ErrOtherCluster) != (id != own) {
 			t.Errorf("with the id %s: %v", id, err)
 		}
+		if members := a.state.Members(); (len(members) == 2) != (id == own) {
+			t.Errorf("with the id %s the members are %v", id, members)
+		}
 		b.stop(true)
+	}
+}
+
+// TestANodeThatIsNotWhereItSaysIsNotAdded: no member ever dials the addresses.
+func TestANodeThatIsNotWhereItSaysIsNotAdded(t *testing.T) {
+	t.Parallel()
+	a := startNetwork(t, 1).servers[0]
+	for _, address := range []string{a.grpc, freeport.For(t)} {
+		newcomer := &raftlogv1.Member{Id: bytes.Repeat([]byte{7}, 16), Tag: "B", GrpcAddress: address, RaftAddress: freeport.For(t)}
+		_, err := peerSide{a.node.PeerSide()}.HandleJoin(t.Context(), &peerv1.JoinRequest{Member: newcomer})
+		if outcome.Of(err) != outcome.NotApplied || !strings.Contains(err.Error(), address) {
+			t.Errorf("at %s: %v", address, err)
+		}
+	}
+	if members := a.node.Members(); len(members) != 1 {
+		t.Errorf("the members are %v", members)
 	}
 }
 
@@ -398,35 +423,34 @@ func TestSnapshotByVolume(t *testing.T) {
 // TestStorageFull refuses before anything is written.
 func TestStorageFull(t *testing.T) {
 	t.Parallel()
-	n := newNetwork(t, 1)
-	a := n.servers[0]
-	free := make(chan uint64, 1)
-	free <- 1 << 30
-	a.open(func(c *cluster.Config) {
-		c.FreeBytes = func() (uint64, error) {
-			v := <-free
-			free <- v
-			return v, nil
-		}
-	})
-	a.start()
-	a.mustNext("users")
-	<-free
-	free <- 1
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	var err error
-	eventually(t, "refusal", func() bool {
-		_, err = a.next(ctx, "users")
-		return err != nil
-	})
-	wantOutcome(t, err, outcome.NotApplied, outcome.StorageFull)
-	<-free
-	free <- 1 << 30
-	eventually(t, "recovery", func() bool {
-		_, err := a.next(ctx, "users")
-		return err == nil
-	})
+	enough := disk.Room{Bytes: 1 << 30, Files: 1000, AllFiles: 1000}
+	for name, full := range map[string]disk.Room{
+		"bytes":  {Bytes: 1, Files: 1000, AllFiles: 1000},
+		"inodes": {Bytes: 1 << 30, Files: 1, AllFiles: 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newNetwork(t, 1).servers[0]
+			var room atomic.Pointer[disk.Room]
+			room.Store(&enough)
+			a.open(func(c *cluster.Config) { c.Room = func() (disk.Room, error) { return *room.Load(), nil } })
+			a.start()
+			a.mustNext("users")
+			room.Store(&full)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			var err error
+			eventually(t, "refusal", func() bool {
+				_, err = a.next(ctx, "users")
+				return err != nil
+			})
+			wantOutcome(t, err, outcome.NotApplied, outcome.StorageFull)
+			room.Store(&enough)
+			eventually(t, "recovery", func() bool {
+				_, err := a.next(ctx, "users")
+				return err == nil
+			})
+		})
+	}
 }
 
 // TestAFullLeaderTransfersLeadership: a leader without room refuses the calls of all, so it
@@ -439,11 +463,11 @@ func TestAFullLeaderTransfersLeadership(t *testing.T) {
 		full[s] = &atomic.Bool{}
 		s.open(func(c *cluster.Config) {
 			c.PeerList = n.peers
-			c.FreeBytes = func() (uint64, error) {
+			c.Room = func() (disk.Room, error) {
 				if full[s].Load() {
-					return 1, nil
+					return disk.Room{Bytes: 1}, nil
 				}
-				return 1 << 30, nil
+				return disk.Room{Bytes: 1 << 30}, nil
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/idnode/idnode/cluster/disk"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/peers"
 	"github.com/idnode/idnode/cluster/transport"
@@ -110,9 +111,9 @@ type Config struct {
 
 	// MinFreeBytes is the low-water mark of free space, below which nothing is proposed.
 	MinFreeBytes uint64
-	// FreeBytes returns the free space of the storage; nil means that of DataDir, or
-	// enough with a Storage.
-	FreeBytes func() (uint64, error)
+	// Room returns the room of the storage; nil means that of DataDir, or enough with a
+	// Storage.
+	Room func() (disk.Room, error)
 
 	// TrustData means that an operator trusts the data directory: other members
 	// forget how far they saw this node's disk, and it is not compared with this node's
@@ -180,8 +181,8 @@ func (c Config) withDefaults() Config {
 	if c.Storage == nil && c.DataDir != "" {
 		c = c.withFiles()
 	}
-	if c.FreeBytes == nil {
-		c.FreeBytes = func() (uint64, error) { return 0, errors.ErrUnsupported }
+	if c.Room == nil {
+		c.Room = func() (disk.Room, error) { return disk.Room{}, errors.ErrUnsupported }
 	}
 	return c
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/idnode/idnode/cluster/disk"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/store"
 )
@@ -22,8 +23,8 @@ const (
 func (c Config) withFiles() Config {
 	dir := c.DataDir
 	c.Storage = &files{dir: dir}
-	if c.FreeBytes == nil {
-		c.FreeBytes = func() (uint64, error) { return store.FreeBytes(dir) }
+	if c.Room == nil {
+		c.Room = func() (disk.Room, error) { return disk.RoomOf(dir) }
 	}
 	return c
 }
@@ -86,13 +87,18 @@ func (f *files) LoadWitness() ([]byte, error) {
 	return data, err
 }
 
-// SaveWitness implements Storage. It does not wait for the disk.
+// SaveWitness implements Storage. It does not wait for the disk. The draft of the next one stays, so
+// that it needs no inode.
 func (f *files) SaveWitness(data []byte) error {
 	path := filepath.Join(f.dir, witnessFile)
 	if err := os.WriteFile(path+".tmp", data, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(path+".tmp", path)
+	if err := os.Rename(path+".tmp", path); err != nil {
+		return err
+	}
+	_ = os.WriteFile(path+".tmp", nil, 0o600)
+	return nil
 }
 
 func (f *files) compareRevision(s *store.Store) error {

@@ -48,11 +48,14 @@ var (
 	_ peer.Host            = peerSide{}
 )
 
-// peerSide adds every node that asks: who may join is not the cluster's to say.
+// peerSide adds every node that is where it says: who may join is not the cluster's to say.
 type peerSide struct{ *cluster.PeerSide }
 
 // HandleJoin implements peer.Node.
 func (p peerSide) HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
+	if err := p.Prove(ctx, req.GetMember()); err != nil {
+		return nil, err
+	}
 	return p.AddMember(ctx, &raftlogv1.MemberAdd{Member: req.GetMember()}, nil)
 }
 

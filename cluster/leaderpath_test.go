@@ -56,18 +56,9 @@ func (r *pathRig) send(d time.Duration, err error) {
 	r.groups.end(time.Now(), err)
 }
 
-// TestWhyTheLogIsNotServed: a node names the leader that does not answer it, and refuses callers with
-// that, but for a leader that answers again, or another one.
-func TestWhyTheLogIsNotServed(t *testing.T) {
-	refused := outcome.NewNotApplied(outcome.NotLeader, errors.New("connection refused"))
-	for _, tt := range []struct {
-		name string
-		// play ends with a look, and returns what it says.
-		play func(r *pathRig) string
-		want string
-		// atOnce and explained say that calls are refused for the leader, before or after they were tried.
-		atOnce, explained bool
-	}{
+// TestALeaderThatIsNotReached: a node names it, and refuses callers with that, but for one that answers again, or another one.
+func TestALeaderThatIsNotReached(t *testing.T) {
+	runPaths(t, []pathTest{
 		{"all is well", func(r *pathRig) string { return r.after(time.Hour, r.leader, r.leader) }, "", false, false},
 		{"this node leads", func(r *pathRig) string { return r.after(time.Hour, r.self, r.self) }, "", false, false},
 		{"an election", func(r *pathRig) string { return r.after(outageGrace-1, "", "") }, "", false, false},
@@ -86,6 +77,18 @@ func TestWhyTheLogIsNotServed(t *testing.T) {
 			"", false, false,
 		},
 		{
+			"only the leader's messages do not arrive",
+			func(r *pathRig) string { return r.after(outageGrace, "", r.leader) },
+			"the leader A at a:1 has not reached this node for 5s", false, false,
+		},
+	})
+}
+
+// TestWhyTheLogIsNotServed: it is the leader that does not answer this node's groups of calls.
+func TestWhyTheLogIsNotServed(t *testing.T) {
+	refused := outcome.NewNotApplied(outcome.NotLeader, errors.New("connection refused"))
+	runPaths(t, []pathTest{
+		{
 			"pings are lost, and groups answered",
 			func(r *pathRig) string {
 				r.silent = time.Now()
@@ -93,11 +96,6 @@ func TestWhyTheLogIsNotServed(t *testing.T) {
 				return r.after(time.Second, r.leader, r.leader)
 			},
 			"", false, false,
-		},
-		{
-			"only the leader's messages do not arrive",
-			func(r *pathRig) string { return r.after(outageGrace, "", r.leader) },
-			"the leader A at a:1 has not reached this node for 5s", false, false,
 		},
 		{
 			"a group is not answered",
@@ -150,29 +148,44 @@ func TestWhyTheLogIsNotServed(t *testing.T) {
 			func(r *pathRig) string { r.send(3*time.Second, refused); return r.after(0, r.self, r.self) },
 			"", false, false,
 		},
+	})
+}
+
+// pathTest is a while of a node's life.
+type pathTest struct {
+	name string
+	// play ends with a look, and returns what it says.
+	play func(r *pathRig) string
+	want string
+	// atOnce and explained say that calls are refused for the leader, before or after they were tried.
+	atOnce, explained bool
+}
+
+func (tt pathTest) run(t *testing.T) {
+	r := newPathRig()
+	if got := tt.play(r); got != tt.want {
+		t.Errorf("it says %q, want %q", got, tt.want)
+	}
+	if got := outcome.ReasonOf(r.refusal()) == outcome.LeaderUnreachable; got != tt.atOnce {
+		t.Errorf("refused at once: %v", r.refusal())
+	}
+	for reason, may := range map[outcome.Reason]bool{
+		outcome.NoQuorum: true, outcome.NotLeader: true, outcome.Deadline: true, outcome.Overloaded: false,
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newPathRig()
-				if got := tt.play(r); got != tt.want {
-					t.Errorf("it says %q, want %q", got, tt.want)
-				}
-				if got := outcome.ReasonOf(r.refusal()) == outcome.LeaderUnreachable; got != tt.atOnce {
-					t.Errorf("refused at once: %v", r.refusal())
-				}
-				for reason, may := range map[outcome.Reason]bool{
-					outcome.NoQuorum: true, outcome.NotLeader: true, outcome.Deadline: true, outcome.Overloaded: false,
-				} {
-					err := r.explain(outcome.NewNotApplied(reason, nil))
-					if got := outcome.ReasonOf(err) == outcome.LeaderUnreachable; got != (may && tt.explained) ||
-						got && !strings.Contains(err.Error(), "the leader A at a:1") {
-						t.Errorf("%v is explained by: %v", reason, err)
-					}
-				}
-				if unknown := outcome.NewUnknown(outcome.NoQuorum, nil); r.explain(unknown) != error(unknown) {
-					t.Errorf("an unknown outcome became %v", r.explain(unknown))
-				}
-			})
-		})
+		err := r.explain(outcome.NewNotApplied(reason, nil))
+		if got := outcome.ReasonOf(err) == outcome.LeaderUnreachable; got != (may && tt.explained) ||
+			got && !strings.Contains(err.Error(), "the leader A at a:1") {
+			t.Errorf("%v is explained by: %v", reason, err)
+		}
+	}
+	if unknown := outcome.NewUnknown(outcome.NoQuorum, nil); r.explain(unknown) != error(unknown) {
+		t.Errorf("an unknown outcome became %v", r.explain(unknown))
+	}
+}
+
+func runPaths(t *testing.T, tests []pathTest) {
+	t.Helper()
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { synctest.Test(t, tt.run) })
 	}
 }

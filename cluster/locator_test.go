@@ -104,22 +104,32 @@ func TestWhoIsLookedForWhere(t *testing.T) {
 	a.start()
 	warned := func(texts ...string) func() bool {
 		return func() bool {
-			return slices.ContainsFunc(a.node.Warnings(), func(w string) bool {
+			return slices.ContainsFunc(problems(a), func(w string) bool {
 				return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(w, text) })
 			})
 		}
 	}
 	eventually(t, "a warning about B",
-		warned("member B", b.grpc+", as registered, no node answers", elsewhere+", on the list, no node answers"))
+		warned("B at "+b.grpc+", as registered (", ", nor at "+elsewhere+", on the list (connection refused)"))
 	eventually(t, "a warning about C",
-		warned("member C", c.grpc+", as registered, no node answers", stranger.servers[0].grpc+", on the list, a node of cluster"))
+		warned("C at "+c.grpc+", as registered (", stranger.servers[0].grpc+", on the list (a node of cluster "))
 	b.open(func(cfg *cluster.Config) { cfg.PeerList = n.peers })
 	b.start()
 	n.servers = []*server{a, b}
 	n.leader()
 	eventually(t, "no warning", func() bool {
-		return !slices.ContainsFunc(a.node.Warnings(), func(w string) bool { return strings.Contains(w, "is not found") })
+		return !slices.ContainsFunc(problems(a), func(w string) bool { return strings.HasPrefix(w, "B ") })
 	})
+}
+
+// problems are those that a node has with members: the tag, where it does not answer, and why.
+func problems(s *server) (all []string) {
+	for _, m := range s.node.Status().Members {
+		if m.Problem != "" {
+			all = append(all, m.Member.GetTag()+" "+m.Problem)
+		}
+	}
+	return all
 }
 
 // firewall is a network on which some addresses are closed to those who dial.
@@ -154,9 +164,7 @@ func TestAClosedRaftPortIsNamed(t *testing.T) {
 	for _, s := range n.servers {
 		for _, other := range n.others(s) {
 			eventually(t, "a warning of "+s.tag, func() bool {
-				return slices.ContainsFunc(s.node.Warnings(), func(w string) bool {
-					return strings.HasPrefix(w, "the Raft port of "+other.tag+" at "+other.raft+" does not answer") && strings.HasSuffix(w, "i/o timeout")
-				})
+				return slices.Contains(problems(s), other.tag+" on its Raft port, "+other.raft+" (i/o timeout)")
 			})
 		}
 	}

@@ -95,7 +95,7 @@ func newNode(cfg Config, record *member.Record) *Node {
 	})
 	n.table = peers.NewTable(cfg.Registry.Members, n.record)
 	n.hosts = peers.NewHosts(n.lifecycle.ctx, cfg.Network.DialContext, cfg.LookupHost, record.Hosts)
-	n.space = disk.NewSpace(cfg.FreeBytes, cfg.MinFreeBytes, n.log)
+	n.space = disk.NewSpace(cfg.Room, cfg.MinFreeBytes, n.log)
 	n.disk = disk.NewWrites(n.log)
 	n.clusterCheck = member.NewClusterCheck(n.log)
 	return n

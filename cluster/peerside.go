@@ -1,12 +1,16 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/peers"
+	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
@@ -77,6 +81,21 @@ func (p *PeerSide) HandlePing(_ context.Context, caller []byte, req *peerv1.Ping
 	return reply, nil
 }
 
+// Prove calls a node that asks to join at its gRPC address. The error wraps an *outcome.Error, unless the node
+// answers there and has, with TLS, the certificate of its tag: members would dial any address for ever.
+func (p *PeerSide) Prove(ctx context.Context, newcomer *raftlogv1.Member) error {
+	address := newcomer.GetGrpcAddress()
+	reply, err := p.node.cfg.Peers.Hello(ctx, newcomer.GetTag(), address, &peerv1.HelloRequest{Self: p.node.record.Member()})
+	if err == nil && !bytes.Equal(reply.GetSelf().GetId(), newcomer.GetId()) {
+		err = errors.New("another node is there")
+	}
+	if err == nil {
+		return nil
+	}
+	return outcome.NewNotApplied(outcome.Unspecified,
+		fmt.Errorf("the node is not found at the gRPC address %s that it announces: %w", address, err))
+}
+
 // AddMember adds a node to the cluster, on behalf of principal unless that is nil. A repeated
 // call with the same Raft id gives the same answer.
 func (p *PeerSide) AddMember(ctx context.Context, add *raftlogv1.MemberAdd, principal *string) (*peerv1.JoinResponse, error) {
@@ -114,7 +133,7 @@ func (n *Node) condition() *peerv1.PingResponse {
 	}
 	if n.cfg.Figures != nil {
 		reply.Figures = n.cfg.Figures()
-		reply.Figures.FreeBytes = n.space.FreeBytes()
+		reply.Figures.FreeBytes = n.space.Room().Bytes
 	}
 	return reply
 }

@@ -122,11 +122,6 @@ func (n *Node) findPlace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if id := fmt.Sprintf("%x", place.ClusterID); n.cfg.ClusterID != "" && id != n.cfg.ClusterID {
-		return fmt.Errorf("%w: the settings have the cluster-id %s, and the node has joined cluster %s: remove it there ('idnode cluster "+
-			"remove %s')",
-			member.ErrOtherCluster, n.cfg.ClusterID, id, place.Tag)
-	}
 	n.log.Info("found a place in a cluster", "tag", place.Tag, "cluster", fmt.Sprintf("%x", place.ClusterID), "founder", place.Founder)
 	return n.settle(place)
 }
@@ -165,7 +160,9 @@ func (n *Node) join(ctx context.Context, self *raftlogv1.Member, tell func(error
 			return member.Place{}, err
 		}
 	}
-	return member.Join{Self: self, Addresses: n.cfg.Join, Token: token, Joiner: n.cfg.Peers, Logger: n.log, Tell: tell}.Run(ctx)
+	return member.Join{
+		Self: self, Addresses: n.cfg.Join, ClusterID: n.cfg.ClusterID, Token: token, Joiner: n.cfg.Peers, Logger: n.log, Tell: tell,
+	}.Run(ctx)
 }
 
 func (n *Node) placeWarnings() []string {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/disk"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/peers"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
@@ -24,6 +25,8 @@ type MemberStatus struct {
 	// SilentSince is since when it has not answered; zero if it answers, or was not
 	// pinged.
 	SilentSince time.Time
+	// Problem is where it does not answer, and why: see peers.Locator.Problem.
+	Problem string
 	// StateDiffers means that its state differed from this node's at the same log index.
 	StateDiffers bool
 }
@@ -102,6 +105,9 @@ func (n *Node) Leader() (term uint64, leader *raftlogv1.Member) {
 // StorageFull says that free space is below the low-water mark, on this node or on a quorum.
 func (n *Node) StorageFull() bool { return n.space.Full() }
 
+// Room returns the room on the data directory's file system at the last look; zero if unknown.
+func (n *Node) Room() disk.Room { return n.space.Room() }
+
 // StorageSlow says that a write to this node's disk is slow, or was some seconds ago.
 func (n *Node) StorageSlow() bool { return n.disk.Slow(time.Now()) }
 
@@ -121,7 +127,7 @@ func (e *engine) addMembers(s *Status) {
 func (e *engine) addHeard(status *MemberStatus, in *peers.Round) {
 	reply, ok := in.Replies[string(status.Member.GetId())]
 	if !ok {
-		status.SilentSince = e.pinger.Contact(status.Member.GetId()).SilentSince
+		status.SilentSince, status.Problem = e.pinger.Contact(status.Member.GetId()).SilentSince, e.locator.Problem(status.Member.GetId())
 		return
 	}
 	status.Condition, status.StateDiffers = reply, in.Differing[string(status.Member.GetId())]
@@ -141,14 +147,13 @@ func (n *Node) Alive() error {
 func (n *Node) ClusterCheck() error { return n.clusterCheck.Err() }
 
 // Warnings returns why the node does not get into touch with its cluster, one line each: why
-// it finds no place in a cluster, that a listed node belongs to another cluster, which member
-// it cannot reach, and at which addresses, or that no member reaches it. It works from Open on,
-// and makes no calls.
+// it finds no place in a cluster, that a listed node belongs to another cluster, or that no
+// member reaches it. Which members it cannot reach is in the status. It works from Open on, and
+// makes no calls.
 func (n *Node) Warnings() []string {
 	all := append(n.placeWarnings(), n.clusterCheck.Warnings()...)
 	if e := n.up.Load(); e != nil {
 		all = append(all, e.pinger.Unreached()...)
-		all = append(all, e.locator.Warnings()...)
 	}
 	return all
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/cluster/disk"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 )
 
@@ -41,7 +42,7 @@ func TestFiguresReachTheOthers(t *testing.T) {
 	for i, s := range n.servers {
 		s.open(func(c *cluster.Config) {
 			c.PeerList = n.peers
-			c.FreeBytes = func() (uint64, error) { return 1 << 40, nil }
+			c.Room = func() (disk.Room, error) { return disk.Room{Bytes: 1 << 40}, nil }
 			if i > 0 {
 				c.Figures = func() *peerv1.Figures { return proto.CloneOf(told) }
 			}

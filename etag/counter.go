@@ -1,6 +1,10 @@
 package etag
 
-import "sync/atomic"
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+)
 
 // sealed is the value of counter.last once no etag may be taken. It is above every limit,
 // so that the fast path needs no other check.
@@ -28,11 +32,16 @@ type counter struct {
 
 	// The fields below are guarded by Counters.mu.
 
-	// want is the number of etags that callers wait for.
-	want uint64
-	// moved is closed when limit has moved, or never will; nil without waiters.
-	moved chan struct{}
-	final uint64
+	// waiters are the callers that wait for the disk, in the order in which they came.
+	waiters []*waiter
+	final   uint64
+}
+
+// waiter is a caller that waits for n etags. first and err are set before served is closed.
+type waiter struct {
+	n, first uint64
+	err      error
+	served   chan struct{}
 }
 
 func newCounter(name string, value uint64) *counter {
@@ -46,9 +55,12 @@ func newCounter(name string, value uint64) *counter {
 // remaining is the rest of the block. It returns ok = false, and takes nothing, if the
 // block is too short or the counter is sealed.
 func (c *counter) take(n uint64) (first, remaining uint64, ok bool) {
+	// A stale limit is only ever too low, so it need not agree with the counter.
+	return c.takeBelow(c.limit.Load(), n)
+}
+
+func (c *counter) takeBelow(limit, n uint64) (first, remaining uint64, ok bool) {
 	for {
-		// A stale limit is only ever too low, so the two loads need not agree.
-		limit := c.limit.Load()
 		last := c.last.Load()
 		if last+n > limit {
 			return 0, 0, false
@@ -71,10 +83,14 @@ func (c *counter) raise(floor uint64) bool {
 	}
 }
 
-// seal ends the counter: no value is taken afterwards.
-func (c *counter) seal() {
+// seal ends the counter: no value is taken afterwards, and those that wait get err.
+func (c *counter) seal(err error) {
 	c.final = c.last.Swap(sealed)
-	c.wakeWaiters()
+	for _, w := range c.waiters {
+		w.err = err
+		close(w.served)
+	}
+	c.waiters = nil
 }
 
 // used returns the last etag handed out. It works after seal too.
@@ -94,27 +110,53 @@ func (c *counter) setLimit(limit uint64) {
 }
 
 // target returns the limit to reserve next: a full block above the reserved and the used
-// values, or, if callers wait for more than that, a full block above their demand.
+// values, or, if callers wait for more than that, a full block above their demand. So one
+// reservation serves each caller that waits when it begins: until it ends nothing above the
+// old limit is taken.
 func (c *counter) target(block uint64) uint64 {
-	last := c.last.Load()
-	limit := max(c.limit.Load(), last) + block
-	if wanted := last + c.want; wanted > limit {
-		limit = wanted + block
+	var want uint64
+	for _, w := range c.waiters {
+		want += w.n
 	}
-	return min(limit, MaxEtag)
+	if want > block {
+		block += want
+	}
+	return min(max(c.limit.Load(), c.last.Load())+block, MaxEtag)
 }
 
-// wait returns the channel that is closed when limit has moved.
-func (c *counter) wait() <-chan struct{} {
-	if c.moved == nil {
-		c.moved = make(chan struct{})
+// reserved serves the waiters in their order from a block that ends at limit, and then
+// publishes the limit, so that no other caller is before them. A waiter is left over only if
+// the counter was raised meanwhile.
+func (c *counter) reserved(limit uint64) {
+	for len(c.waiters) > 0 && c.serve(c.waiters[0], limit) {
+		c.waiters = c.waiters[1:]
 	}
-	return c.moved
+	c.setLimit(limit)
 }
 
-func (c *counter) wakeWaiters() {
-	if c.moved != nil {
-		close(c.moved)
-		c.moved = nil
+func (c *counter) serve(w *waiter, limit uint64) (served bool) {
+	if w.first, _, served = c.takeBelow(limit, w.n); !served {
+		if w.err = c.exhausted(w.n); w.err == nil {
+			return false
+		}
 	}
+	close(w.served)
+	return true
+}
+
+// exhausted returns ErrExhausted if fewer than n etags are left.
+func (c *counter) exhausted(n uint64) error {
+	if left := MaxEtag - c.last.Load(); n > left {
+		return fmt.Errorf("%w: %d left in %q", ErrExhausted, left, c.name)
+	}
+	return nil
+}
+
+// leave takes a waiter out that was not served, and reports whether it was there.
+func (c *counter) leave(w *waiter) bool {
+	i := slices.Index(c.waiters, w)
+	if i >= 0 {
+		c.waiters = slices.Delete(c.waiters, i, i+1)
+	}
+	return i >= 0
 }

@@ -141,34 +141,27 @@ func (c *Counters) add(database string, limit int) (*counter, error) {
 
 // takeSlowly waits for the disk until n etags can be taken, or MaxWait is over.
 func (c *Counters) takeSlowly(ctr *counter, n uint64) (first uint64, err error) {
-	err = c.await(func() (moved <-chan struct{}, err error) {
-		first, moved, err = c.takeOrAsk(ctr, n)
-		return moved, err
-	})
-	return first, err
-}
-
-// await calls look until it returns no channel, or MaxWait is over. In between it waits until
-// the channel is closed.
-func (c *Counters) await(look func() (<-chan struct{}, error)) error {
+	first, w, err := c.takeOrWait(ctr, n)
+	if w == nil {
+		return first, err
+	}
 	timer := time.NewTimer(c.cfg.MaxWait)
 	defer timer.Stop()
-	for {
-		moved, err := look()
-		if moved == nil || err != nil {
-			return err
-		}
-		select {
-		case <-moved:
-		case <-timer.C:
-			return ErrStalled
+	select {
+	case <-w.served:
+	case <-timer.C:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if ctr.leave(w) {
+			return 0, ErrStalled
 		}
 	}
+	return w.first, w.err
 }
 
-// takeOrAsk takes n etags, or requests more, and returns a channel that is closed when the
-// caller should try again.
-func (c *Counters) takeOrAsk(ctr *counter, n uint64) (first uint64, moved <-chan struct{}, err error) {
+// takeOrWait takes n etags, or requests more, and returns the caller's place among those
+// that wait for them.
+func (c *Counters) takeOrWait(ctr *counter, n uint64) (first uint64, w *waiter, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
@@ -177,12 +170,13 @@ func (c *Counters) takeOrAsk(ctr *counter, n uint64) (first uint64, moved <-chan
 	if first, _, ok := ctr.take(n); ok {
 		return first, nil, nil
 	}
-	if left := MaxEtag - ctr.last.Load(); n > left {
-		return 0, nil, fmt.Errorf("%w: %d left in %q", ErrExhausted, left, ctr.name)
+	if err := ctr.exhausted(n); err != nil {
+		return 0, nil, err
 	}
-	ctr.want += n
+	w = &waiter{n: n, served: make(chan struct{})}
+	ctr.waiters = append(ctr.waiters, w)
 	c.enqueueLocked(ctr)
-	return 0, ctr.wait(), nil
+	return 0, w, nil
 }
 
 // Raise moves a counter up, so that its next etag is above floor, and reports whether that

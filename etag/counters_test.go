@@ -297,6 +297,75 @@ func TestAStalledDisk(t *testing.T) {
 	})
 }
 
+// Whoever waits is served by the write that is in progress or by the next, whatever others
+// take beside it: so a call that is told of a slow disk has met one.
+func TestAGreedyCallerHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const write = 10 * time.Millisecond
+		s := &fakeStore{disk: &disk{}, beforeSync: func() (bool, error) { time.Sleep(write); return true, nil }}
+		c := open(t, s, etag.Config{BlockSize: 1000})
+		defer closeCleanly(t, c)
+		var wg sync.WaitGroup
+		ended := make(chan struct{})
+		take := func(n int) {
+			for begin := time.Now(); ; begin = time.Now() {
+				select {
+				case <-ended:
+					return
+				default:
+				}
+				if _, err := c.NextBlock("a", n); err != nil {
+					t.Errorf("a block of %d: %v", n, err)
+					return
+				}
+				if took := time.Since(begin); took > 2*write {
+					t.Errorf("a block of %d took %v, two writes take %v", n, took, 2*write)
+				}
+			}
+		}
+		for range 200 {
+			wg.Go(func() { take(etag.MaxBlock) })
+		}
+		wg.Go(func() { take(600) })
+		time.Sleep(time.Second)
+		close(ended)
+		wg.Wait()
+	})
+}
+
+// Those that wait are served in their order; who has left, or asks for more than there is,
+// holds up nobody.
+func TestWaitersAreServedInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeStore{disk: &disk{}, beforeSync: func() (bool, error) { time.Sleep(90 * time.Second); return true, nil }}
+		c := open(t, s, etag.Config{MaxWait: 100 * time.Second, CloseWait: time.Hour})
+		defer closeCleanly(t, c)
+		var wg sync.WaitGroup
+		ask := func(database string, n int, first uint64, want error) {
+			wg.Go(func() {
+				if got, err := c.NextBlock(database, n); got != first || !errors.Is(err, want) {
+					t.Errorf("%d of %s: %d, %v; want %d, %v", n, database, got, err, first, want)
+				}
+			})
+			time.Sleep(time.Second)
+		}
+		const floor = etag.MaxEtag - 10
+		c.Raise("near the end", floor)
+		ask("near the end", 8, floor+1, nil)
+		ask("near the end", 5, 0, etag.ErrExhausted)
+		ask("near the end", 2, floor+9, nil)
+		wg.Wait()
+
+		c.Raise("left", 7)
+		time.Sleep(time.Second) // The write of the floor has begun; the next one is for those that ask now.
+		ask("left", 70_000, 0, etag.ErrStalled)
+		ask("left", 3, 0, etag.ErrStalled)
+		time.Sleep(95 * time.Second)
+		ask("left", 4, 8, nil)
+		wg.Wait()
+	})
+}
+
 // The next block is on disk before the current one ends, so a steady caller
 // does not meet the disk.
 func TestTheNextBlockIsReservedInTheBackground(t *testing.T) {

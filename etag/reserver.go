@@ -80,11 +80,10 @@ func (c *Counters) finish(r *Reservation, batch []*counter, err error) {
 		c.startMoved = nil
 	}
 	for _, ctr := range batch {
-		ctr.setLimit(r.Limits[ctr.name])
-		// A large enough write also serves the callers that arrived while it was in progress;
-		// the others enqueue again when they wake.
-		ctr.want = 0
-		ctr.wakeWaiters()
+		ctr.reserved(r.Limits[ctr.name])
+		if len(ctr.waiters) > 0 {
+			c.enqueueLocked(ctr)
+		}
 	}
 	signal(c.reserved)
 }
@@ -103,7 +102,7 @@ func (c *Counters) breakLocked(cause error) {
 func (c *Counters) sealLocked(err error) {
 	c.err = err
 	for _, ctr := range *c.counters.Load() {
-		ctr.seal()
+		ctr.seal(err)
 	}
 	if c.startMoved != nil {
 		close(c.startMoved)
@@ -116,7 +115,19 @@ func (c *Counters) sealLocked(err error) {
 // every Raise that returned before. A number that is not above the recorded number changes
 // nothing. The errors are ErrStalled, ErrClosed and ErrBroken.
 func (c *Counters) Started(start uint64) error {
-	return c.await(func() (<-chan struct{}, error) { return c.askStart(start) })
+	timer := time.NewTimer(c.cfg.MaxWait)
+	defer timer.Stop()
+	for {
+		moved, err := c.askStart(start)
+		if moved == nil || err != nil {
+			return err
+		}
+		select {
+		case <-moved:
+		case <-timer.C:
+			return ErrStalled
+		}
+	}
 }
 
 // askStart returns a channel that is closed when the caller should look again, or nil if

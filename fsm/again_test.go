@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAnsweredAgainIsTold: a repeated call, also after the state came from a
-// snapshot; not the first one, nor one that is refused.
+// TestAnsweredAgainIsTold: a repeated call is reported, also after a restore from a snapshot; a
+// first call and a refused call are not.
 func TestAnsweredAgainIsTold(t *testing.T) {
 	var told []string
 	l := newFormedLog(t)

@@ -24,7 +24,7 @@ func (a *applied) load() uint64 {
 	return a.index
 }
 
-// set moves the index, back only by a restore, and releases the waiters for it, or a lower one.
+// set moves the index, back only by a restore, and releases the waiters for it, or a lower index.
 func (a *applied) set(index uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

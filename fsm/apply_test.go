@@ -10,9 +10,8 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// TestLookingAheadChangesNothing: among many names, operations in one group, of
-// which some make or forget the names of others and some are malformed, do what
-// they do one by one.
+// TestLookingAheadChangesNothing: among many names, operations in one group, some of which make or
+// forget the names of others and some are malformed, have the same effect as one by one.
 func TestLookingAheadChangesNothing(t *testing.T) {
 	together, single := newFormedLog(t), newFormedLog(t)
 	for _, l := range []*testLog{together, single} {

@@ -7,8 +7,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// checkText refuses a name that is empty, too long or no UTF-8. The service has
-// checked much more; this is what the state itself relies on.
+// checkText refuses a name that is empty, too long or no UTF-8. The service checks much more; the
+// state relies only on these.
 func checkText[T ~string | ~[]byte](field string, text T, most int) *refusal {
 	switch {
 	case len(text) == 0:

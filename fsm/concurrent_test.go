@@ -53,8 +53,8 @@ func TestReadsAndSnapshotsBesideApply(t *testing.T) {
 	}
 }
 
-// checkSnapshot writes a snapshot while the state goes on, and restores it, which
-// compares its hash.
+// checkSnapshot writes a snapshot while the state changes, and restores it, which compares its
+// hash.
 func checkSnapshot(t *testing.T, snapshot *Snapshot) {
 	defer snapshot.Close()
 	r, w := io.Pipe()

@@ -6,11 +6,13 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// contents is the replicated state itself, without lock or waiters. Each store in it owns
-// its records, keeps their part of the hash, and restores them from a snapshot; what
-// concerns several stores is here. It is not copied: stores point to each other.
+// contents is the replicated state itself, without lock or waiters. Each store in it owns its
+// records, keeps their part of the hash, and restores them from a snapshot; code that concerns
+// several stores is here. It is not copied: stores point to each other.
 type contents struct {
 	applied uint64
+	// clock is the time of the newest entry applied, 0 after a restart. It is no part of the state.
+	clock int64
 
 	// clusterID is nil until the cluster is formed.
 	clusterID []byte
@@ -84,7 +86,7 @@ func (c *contents) apply(index uint64, e *raftlog.Entry) ([]raftlog.GroupResult,
 	for i := range e.Groups {
 		results[i] = c.applyGroup(now, &e.Groups[i])
 	}
-	c.applied = index
+	c.applied, c.clock = index, e.TimeUnixNano
 	c.members.settle(index)
 	return results, nil
 }

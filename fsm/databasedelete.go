@@ -8,17 +8,17 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/fsm/table"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
-	"github.com/idnode/idnode/worker"
+	"github.com/idnode/idnode/snowflake"
 )
 
-// deletedInEntry is how many names one entry forgets at most.
+// deletedInEntry bounds the names that one entry forgets.
 const deletedInEntry = 1000
 
-// databaseDelete forgets names of a database, in as many entries as it takes. With its last name a database
-// counts no more. The server-side etags of its name go on: they are no names, and rise for ever.
+// databaseDelete forgets names of a database, in as many entries as it takes. Without names a database
+// no longer counts. The server-side etags of its name continue: they are no names, and never fall.
 //
-// A series is deleted before its database, as long as no document has a number for good, and the windows of a
-// pool must have passed: a new pool of that name would give the same ids again.
+// A series is deleted before its database, which needs that no document has a permanent number. The windows of a
+// pool must have passed: a new pool of that name would issue the same ids again.
 func (c *contents) databaseDelete(dst []byte, now moment, o op.Operation, _ *raftlogv1.DatabaseDelete) ([]byte, *refusal) {
 	db, known := c.databases.number(string(o.Database))
 	if !known {
@@ -49,9 +49,9 @@ func (c *contents) databaseDelete(dst []byte, now moment, o op.Operation, _ *raf
 	return op.AppendAnswer(dst, &raftlogv1.DatabaseDeleted{Names: before - after.size(), More: after.counts()}), nil
 }
 
-// forgetAll forgets the pools of a database, as long as some names are left to be forgotten; a worker is one. It
-// refuses if there are too many to look at, or if the windows of one have not passed. Then it settles when they will,
-// and changes nothing else.
+// forgetAll forgets the pools of a database, while left, the number of names still to be forgotten, is positive; a
+// worker counts as a name. It refuses if there are too many pools to look at, or if a pool's windows have not passed.
+// Then it only settles when they will pass.
 func (s *poolStore) forgetAll(left *int, db uint32, now time.Time) (held *refusal) {
 	var all []*poolItem
 	for e := range s.byName.Of(db, "") {
@@ -63,8 +63,8 @@ func (s *poolStore) forgetAll(left *int, db uint32, now time.Time) (held *refusa
 		if i.is.Over(now) {
 			continue
 		}
-		held = cmp.Or(held, invalid("database", "has the pool %.200q, whose windows have not passed for %v", i.name, worker.Apart))
-		_ = s.change(i, func(p *worker.Pool) error { p.Settle(now); return nil })
+		held = cmp.Or(held, invalid("database", "has the pool %.200q, whose windows have not passed for %v", i.name, snowflake.Apart))
+		_ = s.change(i, func(p *snowflake.Pool) error { p.Settle(now); return nil })
 	}
 	for _, i := range all {
 		if held != nil || *left <= 0 {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
-	"github.com/idnode/idnode/worker"
+	"github.com/idnode/idnode/snowflake"
 )
 
 func (l *testLog) deleteDatabase(name string) (forgotten int64) {
@@ -30,8 +30,8 @@ func (l *testLog) restores() {
 	diff(l.t, l.state.Databases(), other.Databases())
 }
 
-// TestADatabaseEnds: with its last name a database counts no more, whether the names were forgotten one by one
-// or all together. Another one can be used in its place, and knows nothing of it.
+// TestADatabaseEnds: with its last name a database no longer counts, whether the names were forgotten one by
+// one or all together. Another database can take its place, and has none of its data.
 func TestADatabaseEnds(t *testing.T) {
 	l := newFormedLog(t)
 	l.mustApplied(l.do(opSet("max-databases", 2)))
@@ -103,7 +103,7 @@ func TestWhatHoldsADatabase(t *testing.T) {
 	l.mustApplied(l.raw(poolOf("pool")))
 	l.mustApplied(l.raw(acquire("pool", 1)))
 	l.mustApplied(l.raw(poolOf("another"))) // Nobody uses it.
-	for _, passed := range []time.Duration{0, time.Minute, worker.Apart - time.Second} {
+	for _, passed := range []time.Duration{0, time.Minute, snowflake.Apart - time.Second} {
 		l.now = l.now.Add(passed)
 		if r := remove(); r.GetRefusal().GetField() != "database" {
 			t.Errorf("a database with a window: %v", r)

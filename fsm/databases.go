@@ -8,15 +8,15 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// databaseStore gives each database a number, in order of first use, so that the many names
-// of a database do not each hold its name. A database without a name does not count, and where there
-// would be too many a new one gets its number.
+// databaseStore numbers the databases in order of first use, so that names hold a number in place of
+// their database's name. A database without names does not count; at the limit of databases a new
+// one takes its number.
 type databaseStore struct {
 	// names is by number. A snapshot has a copy.
 	names   btree.Map[uint32, string]
 	numbers map[string]uint32
-	// used is by number, and unused has the numbers of databases that do not count. They are derived, as is
-	// nameBytes, the size of all names: identities, hidden ones too, HiLo tags, claims, series, their keys and scopes.
+	// used is by number, and unused has the numbers of databases without names. Both are derived, as is nameBytes, the
+	// size of all names: identities, hidden ones too, HiLo tags, claims, series, their keys and scopes.
 	used      []databaseUse
 	unused    btree.Map[uint32, struct{}]
 	nameBytes int64
@@ -28,8 +28,8 @@ type databaseStore struct {
 	hash     statehash.Sum
 }
 
-// databaseUse is how many names a database has, hidden identities included, how many bytes they have, and
-// how many released ids are remembered in it.
+// databaseUse counts a database's names, hidden identities included, their bytes, and its remembered
+// released ids.
 type databaseUse struct{ names, bytes, released int64 }
 
 func (u databaseUse) size() int64 { return u.names + u.released }
@@ -39,7 +39,7 @@ func (u databaseUse) counts() bool { return u.size() > 0 }
 // hasNames reports whether the database that has a number, or would get it, counts.
 func (d *databaseStore) hasNames(n uint32) bool { return int(n) < len(d.used) && d.used[n].counts() }
 
-// counting returns how many databases count.
+// counting returns the number of databases with names.
 func (d *databaseStore) counting() int64 { return int64(d.names.Len() - d.unused.Len()) }
 
 // number returns a database's number, false if it was never used.
@@ -56,8 +56,7 @@ func (d *databaseStore) numberOf(name []byte) uint32 {
 	return d.next()
 }
 
-// use gives a database its number, if it is new. Handlers call it once nothing can be
-// refused.
+// use numbers a new database. Handlers call it once they can no longer refuse.
 func (d *databaseStore) use(name []byte) {
 	if _, ok := d.numbers[string(name)]; ok {
 		return
@@ -76,8 +75,8 @@ func (d *databaseStore) add(name string) {
 	d.put(n, name)
 }
 
-// next is the number of the next new database: the lowest of one that does not count, where there are as many
-// numbers as may be.
+// next is the number of the next new database: at the limit of databases, the lowest number of a database
+// without names.
 func (d *databaseStore) next() uint32 {
 	if int64(d.names.Len()) >= d.limits.value(settingMaxDatabases) {
 		if n, _, ok := d.unused.Min(); ok {
@@ -87,7 +86,7 @@ func (d *databaseStore) next() uint32 {
 	return uint32(d.names.Len())
 }
 
-// replace gives a number to another database.
+// replace assigns a number to another database.
 func (d *databaseStore) replace(n uint32, name string) {
 	before, _ := d.names.Get(n)
 	delete(d.numbers, before)
@@ -142,14 +141,14 @@ func (d *databaseStore) checkNew(database []byte, kind settingID, field, text st
 	return d.roomFor(database, 1, len(text), wanted{kind, 1})
 }
 
-// wanted is how many new names there are of a kind, which is that of its limit.
+// wanted is the number of new names of a kind, named by its limit.
 type wanted struct {
 	kind  settingID
 	names int64
 }
 
-// roomFor refuses new names if a limit is reached: of their database, of a kind of which there are some, or of
-// the whole cluster. No name needs no room.
+// roomFor refuses new names beyond the limit of their database, of a kind, or of the whole cluster. Zero names
+// always fit.
 func (d *databaseStore) roomFor(database []byte, names, bytes int, kinds ...wanted) *refusal {
 	if names == 0 {
 		return nil
@@ -220,7 +219,7 @@ func (d *databaseStore) restoreName(db uint32, field, name string, most int) err
 	return restoreText(field, name, most)
 }
 
-// restoreText refuses a text that the state would never have let in.
+// restoreText refuses a text that the state would never have accepted.
 func restoreText(field, text string, most int) error {
 	if err := checkText(field, text, most); err != nil {
 		return corrupt("%s %s", field, err.Detail)

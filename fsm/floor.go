@@ -9,19 +9,20 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// floor covers what is unknown after a disaster. After a restore into another cluster, or
-// a recovery, names may have been used that this cluster does not know: their counters
-// begin above names, as if used up to it. The merge that raises the floor raises known
-// names to it.
+// floor is the lower bound for counters whose past is unknown. After a restore into another
+// cluster, or a recovery, names may have been used that are not in this state: their counters begin
+// above names, as if used up to it. The merge that raises the floor raises the names in the state
+// to it.
 //
-// Invariant: neither number ever falls, and series stays set.
+// Invariant: neither number ever falls, and incomplete stays set.
 type floor struct {
 	// names is the value of unknown identities and HiLo counters, from 0.
 	names int64
 	// epoch counts the recoveries.
 	epoch uint64
-	// series means that there may have been unknown series: a new series begins suspended.
-	series bool
+	// incomplete means that there may have been unknown series and pools: a new series begins
+	// suspended, and a new pool waits until windows given before have ended.
+	incomplete bool
 }
 
 func (f floor) hilo() hilo.Counter { return hilo.Counter{Max: f.names, Peak: f.names} }
@@ -30,12 +31,12 @@ func (f floor) records() records {
 	if f == (floor{}) {
 		return these()
 	}
-	m := &raftlogv1.FloorRecord{Names: f.names, Epoch: f.epoch, Series: f.series}
+	m := &raftlogv1.FloorRecord{Names: f.names, Epoch: f.epoch, Incomplete: f.incomplete}
 	return these(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Floor{Floor: m}})
 }
 
 func (f *floor) restore(m *raftlogv1.FloorRecord) error {
-	restored := floor{names: m.GetNames(), epoch: m.GetEpoch(), series: m.GetSeries()}
+	restored := floor{names: m.GetNames(), epoch: m.GetEpoch(), incomplete: m.GetIncomplete()}
 	if *f != (floor{}) || restored == (floor{}) || restored.names < 0 {
 		return corrupt("a floor of %d in epoch %d, or two", restored.names, restored.epoch)
 	}
@@ -49,11 +50,11 @@ func hashFloor(f floor) uint64 {
 		return 0
 	}
 	var s statehash.Space
-	return s.Begin(recordFloor).Number(uint64(f.names)).Number(f.epoch).Flag(f.series).Hash()
+	return s.Begin(recordFloor).Number(uint64(f.names)).Number(f.epoch).Flag(f.incomplete).Hash()
 }
 
-// Floor returns the value of counters of unknown names, 0 in a cluster that knows all of
-// its past, and the number of recoveries.
+// Floor returns the value of counters of unknown names, 0 in a cluster that has its whole past, and
+// the number of recoveries.
 func (s *State) Floor() (names int64, epoch uint64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -83,7 +84,7 @@ type floorCursor struct {
 // String is the position as an operation and its result say it.
 func (k floorCursor) String() string { return fmt.Sprintf("%d/%d/%s", k.kind, k.db, k.name) }
 
-// parseFloorCursor reads what String wrote; empty is the first position.
+// parseFloorCursor parses the result of String; empty is the first position.
 func parseFloorCursor(text string) (k floorCursor, err *refusal) {
 	if text == "" {
 		return k, nil
@@ -91,7 +92,7 @@ func parseFloorCursor(text string) (k floorCursor, err *refusal) {
 	n, failed := fmt.Sscanf(text, "%d/%d/", &k.kind, &k.db)
 	head := fmt.Sprintf("%d/%d/", k.kind, k.db)
 	if failed != nil || n != 2 || k.kind < 0 || len(text) < len(head) || text[:len(head)] != head {
-		return k, invalid("resume", "is no place among names")
+		return k, invalid("resume", "is not a resume position")
 	}
 	k.name = text[len(head):]
 	return k, nil

@@ -7,8 +7,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// TestAFloorHoldsForNamesThatAreKnown: hidden ones too, and no range that was given
-// before comes back below it.
+// TestAFloorHoldsForNamesThatAreKnown: for hidden names too, and no earlier range is issued again
+// below it.
 func TestAFloorHoldsForNamesThatAreKnown(t *testing.T) {
 	l := newFormedLog(t)
 	for _, name := range []string{"shown", "hidden"} {

@@ -14,8 +14,7 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// forge writes a snapshot with right checksums: what is wrong with it must be
-// found elsewhere.
+// forge writes a snapshot with right checksums, so that its defect must be found elsewhere.
 func forge(header *raftlogv1.SnapshotHeader, records ...*raftlogv1.SnapshotRecord) []byte {
 	var b bytes.Buffer
 	w, err := snapshots.NewWriter(&b, header)
@@ -126,9 +125,9 @@ func TestARangeAboveMaxIsNotRestored(t *testing.T) {
 	}
 }
 
-// TestASnapshotThatIsTooNewIsNotDamaged: an operator who learns of damage empties the
-// directory. What a newer release adds, it adds to the header's fields or to the records;
-// either way its log format says first that the snapshot is too new.
+// TestASnapshotThatIsTooNewIsNotDamaged: an operator who learns of damage empties the directory. A
+// newer release extends the header's fields or the records; either way the log format shows first
+// that the snapshot is too new.
 func TestASnapshotThatIsTooNewIsNotDamaged(t *testing.T) {
 	newer := &raftlogv1.SnapshotHeader{Format: 1, LogFormat: raftlog.FormatVersion + 1, FoldVersion: 1}
 	unknown := protowire.AppendVarint(protowire.AppendTag(nil, 100, protowire.VarintType), 1)

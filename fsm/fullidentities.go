@@ -8,8 +8,8 @@ import (
 	"github.com/idnode/idnode/identity"
 )
 
-// maxFull bounds the identities remembered as full. The claims of all identities are limited, so
-// one of many identities has few claims.
+// maxFull bounds the identities remembered as full. The claims of all identities are limited, so if
+// there are many full identities, each has few claims.
 const maxFull = 1024
 
 // fullIdentities caches identities without room above their last value for a requested
@@ -41,7 +41,7 @@ func (m fullIdentities) has(f foundIdentity, next op.IdentityNext) bool {
 	return ok && full.last == f.last && next.Count > full.most
 }
 
-// remember takes over why a Next failed.
+// remember records that a Next failed for lack of room.
 func (m fullIdentities) remember(f foundIdentity, next op.IdentityNext, err error) {
 	var exhausted *identity.ExhaustedError
 	if !errors.As(err, &exhausted) {

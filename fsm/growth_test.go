@@ -22,7 +22,7 @@ import (
 	"github.com/idnode/idnode/test/tier"
 )
 
-// growth is something of which there can be many, and what is done where there are.
+// growth is a kind of things of which there can be many, and the operations measured with them.
 type growth struct {
 	// prepare is applied first.
 	prepare [][]byte
@@ -268,6 +268,11 @@ var growths = map[string]growth{
 			"take in new": func(i, _ int) [][]byte {
 				return one(take(many, []string{fmt.Sprintf("N%07d", i)}, fmt.Sprint("new", i)))
 			},
+			"allot": func(i, _ int) [][]byte {
+				return one(onSeries(&raftlogv1.SeriesAllot{
+					Name: many, Scope: branch(i), Allotment: &raftlogv1.SeriesAllotment{From: 1 << 20, To: 1 << 21},
+				}))
+			},
 			"close": func(i, _ int) [][]byte {
 				return one(onSeries(&raftlogv1.SeriesCloseScope{Name: many, Scope: branch(i)}))
 			},
@@ -399,7 +404,7 @@ func grownBy(few, many *testLog, step func(i, n int) [][]byte, at *int, sizes [2
 	return least
 }
 
-// boundedKinds are those of which what they look at is bounded otherwise: members, roles, tokens, books.
+// boundedKinds are the kinds whose work is bounded otherwise: members, roles, tokens, books.
 var boundedKinds = []op.Kind{
 	op.KindBootstrap, op.KindMemberAdd, op.KindMemberPromote, op.KindMemberRemove, op.KindWatcherSet, op.KindFormatRaise, op.KindSettingSet,
 	op.KindRolesSet, op.KindJoinTokenCreate, op.KindSeriesReconcile,
@@ -451,8 +456,8 @@ func benchmarkGrowth(b *testing.B, g growth, n int) {
 	}
 }
 
-// TestGrowth: what one entry costs, and Snapshot, and the first change after it, does not depend on how much
-// there is of anything.
+// TestGrowth: the cost of an entry, of Snapshot, and of the first change after it, does not depend on the
+// size of the state.
 func TestGrowth(t *testing.T) {
 	sizes := [2]int{1000, 30_000}
 	if tier.All() {

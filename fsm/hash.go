@@ -118,7 +118,7 @@ func hashSetting(id settingID, value int64) uint64 {
 	return s.Begin(recordSetting).Text(settingTable[id].Key).Number(uint64(value)).Hash()
 }
 
-// hashEtags hashes what a record of etags has beside its ceilings.
+// hashEtags hashes the fields of a record of etags beside its ceilings.
 func hashEtags(e *raftlogv1.EtagRecord) uint64 {
 	var s statehash.Space
 	return s.Begin(recordEtags).Data(e.GetNode()).Number(e.GetStart()).Flag(e.GetClean()).Number(e.GetFloor()).Hash()
@@ -139,7 +139,7 @@ func hashCluster(id []byte) uint64 {
 	return s.Begin(recordCluster).Data(id).Hash()
 }
 
-// hashNumber is the hash of a single number; 0 while it is what a cluster begins with, which is no
+// hashNumber is the hash of a single number; 0 while it has a cluster's first value, which has no
 // record.
 func hashNumber(kind statehash.Kind, number, first uint64) uint64 {
 	if number == first {

@@ -11,7 +11,7 @@ import (
 	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
-	"github.com/idnode/idnode/worker"
+	"github.com/idnode/idnode/snowflake"
 )
 
 // hashFromScratch computes the hash of everything that is stored.
@@ -92,7 +92,7 @@ func hashFromScratch(c *contents) uint64 {
 	return uint64(h)
 }
 
-// copied returns a series with what the other stores, put in piece by piece.
+// copied returns a series with the content of another, put in piece by piece.
 func copied(s *series.Series) *series.Series {
 	f := s.Freeze()
 	m, _ := f.Record()
@@ -112,10 +112,10 @@ func copied(s *series.Series) *series.Series {
 	return again
 }
 
-// copiedPool returns a pool with what the other stores, put in lease by lease.
-func copiedPool(p *worker.Pool) *worker.Pool {
+// copiedPool returns a pool with the content of another, put in lease by lease.
+func copiedPool(p *snowflake.Pool) *snowflake.Pool {
 	f := p.Freeze()
-	again, err := worker.Restore(f.Stored)
+	again, err := snowflake.Restore(f.Stored)
 	if err != nil {
 		panic(err)
 	}

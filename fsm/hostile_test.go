@@ -21,8 +21,8 @@ import (
 	"github.com/idnode/idnode/series/format"
 )
 
-// TestHostileFields gives each field of each operation every hostile value. Nothing may leave
-// a state that cannot be restored from its snapshot, or that goes on otherwise then.
+// TestHostileFields sets each field of each operation to every hostile value. No state may result
+// that cannot be restored from its snapshot, or that behaves otherwise after it.
 func TestHostileFields(t *testing.T) {
 	formed, templates := hostileTemplates(t)
 	unformed := snapshotOf(t, New(Config{}))
@@ -100,7 +100,7 @@ func messagesIn(d protoreflect.MessageDescriptor, all map[protoreflect.FullName]
 	return all
 }
 
-// variants are the ways to spoil a message: each gives one field in it another value.
+// variants are the ways to spoil a message: each sets one field in it to another value.
 func variants(m protoreflect.Message) (all []func()) {
 	for i := range m.Descriptor().Fields().Len() {
 		fd := m.Descriptor().Fields().Get(i)
@@ -146,7 +146,7 @@ func listVariants(l protoreflect.List, fd protoreflect.FieldDescriptor) (all []f
 	return all
 }
 
-// notUTF8 becomes what no message may have, once it is encoded.
+// notUTF8 is replaced by invalid UTF-8 in the encoded message.
 const notUTF8 = "utf8?"
 
 func encodeHostile(o *raftlogv1.Operation) []byte {
@@ -209,7 +209,7 @@ var dated = series.Definition{
 func hostileBase(t testing.TB) (l *testLog, imports [][]byte) {
 	t.Helper()
 	l = newFormedLog(t)
-	token := joinTokenUntil(1, l.now.Add(time.Hour))
+	token := joinTokenFor(1, time.Hour)
 	add := &raftlogv1.MemberAdd{Member: testMember("D"), TokenHash: token.GetJoinTokenCreate().GetTokenHash()}
 	take := func(keys ...string) []byte {
 		return onSeries(&raftlogv1.SeriesTake{Name: "d", Keys: keys, Date: proto.Int32(int32(format.DateOf(2026, 1, 1)))})
@@ -257,7 +257,7 @@ func hostileTemplates(t testing.TB) (base []byte, all []*raftlogv1.Operation) {
 			Claims: []string{"a/5"},
 		}),
 		opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 5, Tags: []*raftlogv1.GivenTag{given}, ShareTags: true, EtagFloor: 2}),
-		opRaiseEtags("B", map[string]uint64{"x": 5}), opCleanStop("A", 0, map[string]uint64{"x": 5}), joinTokenUntil(2, l.now.Add(time.Hour)),
+		opRaiseEtags("B", map[string]uint64{"x": 5}), opCleanStop("A", 0, map[string]uint64{"x": 5}), joinTokenFor(2, time.Hour),
 		opRoles(t, map[string]string{"ops": rights.Any}),
 	}
 	y2026, number := []string{"2026"}, []*raftlogv1.SeriesKey{{Key: "b", Number: 2}}
@@ -270,8 +270,13 @@ func hostileTemplates(t testing.TB) (base []byte, all []*raftlogv1.Operation) {
 			Name: "d", Definition: series.DefinitionMessage(dated), ExpectedVersion: 1,
 			Begins: []*raftlogv1.SeriesBegin{{Scope: []string{"2027"}, First: 7}},
 		}),
+		onSeries(&raftlogv1.SeriesDefine{Name: "v", Definition: &raftlogv1.SeriesDefinition{
+			Format: "{branch}-{number}", MaxLength: 20, MaxAheadDays: proto.Int32(0),
+			Allowed: []*raftlogv1.SeriesAllowed{{Name: "branch", Values: []string{"BERLIN"}}},
+		}}),
 		onSeries(&raftlogv1.SeriesTake{Name: "d", Keys: []string{"a", "c"}, Label: "x"}),
 		onSeries(&raftlogv1.SeriesEnd{Name: "d", State: 2, Keys: number}),
+		onSeries(&raftlogv1.SeriesAllot{Name: "d", Scope: y2026, Allotment: &raftlogv1.SeriesAllotment{From: 50, To: 60, Note: "n"}}),
 		onSeries(&raftlogv1.SeriesCloseScope{Name: "d", Scope: y2026}),
 		onSeries(&raftlogv1.SeriesResume{Name: "t", Books: []*raftlogv1.SeriesInBooks{books}}),
 		onSeries(&raftlogv1.SeriesReconcile{Name: "t", Scope: y2026, Numbers: number}),

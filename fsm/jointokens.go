@@ -5,8 +5,8 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"maps"
+	"math"
 	"slices"
-	"time"
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm/op"
@@ -21,7 +21,7 @@ const maxJoinTokens = 1_000
 // the log, or of a snapshot, cannot join with it.
 type tokenHash [sha256.Size]byte
 
-// joinTokenStore has the tokens that let one node each become a member, once. A token is never changed.
+// joinTokenStore has the tokens that each let one node become a member, once. A token is immutable.
 type joinTokenStore struct {
 	byHash map[tokenHash]*raftlogv1.JoinTokenCreate
 	hash   statehash.Sum
@@ -41,8 +41,8 @@ func (c *contents) joinTokenCreate(dst []byte, now moment, _ op.Operation, creat
 			return dst, err
 		}
 	}
-	if create.GetExpiresUnixNano() <= now.unixNano {
-		return dst, invalid("expires_unix_nano", "is in the past")
+	if create.GetValidNanos() <= 0 || create.GetValidNanos() > math.MaxInt64-now.unixNano {
+		return dst, invalid("valid_nanos", "is not a valid duration")
 	}
 	c.joinTokens.dropExpired(now.unixNano)
 	if c.joinTokens.byHash[tokenHash(create.GetTokenHash())] != nil {
@@ -51,7 +51,10 @@ func (c *contents) joinTokenCreate(dst []byte, now moment, _ op.Operation, creat
 	if len(c.joinTokens.byHash) >= maxJoinTokens {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "", "there are %d tokens already", maxJoinTokens)
 	}
-	c.joinTokens.put(create)
+	c.joinTokens.put(&raftlogv1.JoinTokenCreate{
+		TokenHash: create.GetTokenHash(), Tag: create.GetTag(), Watcher: create.GetWatcher(),
+		ExpiresUnixNano: now.unixNano + create.GetValidNanos(),
+	})
 	return dst, nil
 }
 
@@ -70,7 +73,7 @@ func checkAdd(roles *roleStore, tokens *joinTokenStore, now moment, o *op.Operat
 	return joinDenied("no role gives %.200q the right cluster, and it has no token", o.Principal)
 }
 
-// apply gives a new node the properties of its token.
+// apply sets the new node's properties to those of its token.
 func (s *joinTokenStore) apply(hash []byte, m *raftlogv1.Member, unixNano int64) *refusal {
 	t, err := s.find(hash, m.GetTag(), unixNano)
 	if err != nil {
@@ -103,11 +106,11 @@ func joinDenied(format string, args ...any) *refusal {
 }
 
 // CheckJoinToken returns nil if a node with a tag, which may be empty, may become a member with
-// the token of this hash now, and otherwise the state's refusal.
-func (s *State) CheckJoinToken(hash []byte, tag string, now time.Time) *raftlogv1.Refusal {
+// the token of this hash at the time of the newest entry, and otherwise the state's refusal.
+func (s *State) CheckJoinToken(hash []byte, tag string) *raftlogv1.Refusal {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	_, err := s.contents.joinTokens.find(hash, tag, now.UnixNano())
+	_, err := s.contents.joinTokens.find(hash, tag, s.contents.clock)
 	return err.message()
 }
 

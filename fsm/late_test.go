@@ -55,14 +55,13 @@ func (l *testLog) applyLate(entry []byte) []raftlog.GroupResult {
 	return results
 }
 
-// TestALateEntryIsJudgedByTheStatesFormat, and not by the one in its header: what it does
-// is what it would do with the newest header.
+// TestALateEntryIsJudgedByTheStatesFormat, and not by the format in its header: its effect is the
+// same as with the newest header.
 func TestALateEntryIsJudgedByTheStatesFormat(t *testing.T) {
 	var group raftlog.Group
 	for _, o := range []*raftlogv1.Operation{
 		opNext("users", 3), opClaimID("users/5"), opHiLo(&raftlogv1.HiLoNext{Tag: "users", Size: 32}), opNext("users", 1),
 		opMergeOf(&raftlogv1.Merge{Identities: []*raftlogv1.MergeIdentity{{Name: "users", Last: 9}}}),
-		joinTokenUntil(1, testTime.Add(time.Hour)),
 	} {
 		group.Operations = append(group.Operations, encodeOperation(o))
 	}
@@ -109,10 +108,10 @@ func TestALateEntryOfASettledGroupDoesNothing(t *testing.T) {
 // expired since, but not bring back one that was dropped.
 func TestALateJoinNeedsATokenThatIsThere(t *testing.T) {
 	l := newFormedLog(t)
-	token := joinTokenUntil(1, l.now.Add(time.Minute))
+	token := joinTokenFor(1, time.Minute)
 	l.mustApplied(l.do(token))
 	l.now = l.now.Add(2 * time.Minute)
-	l.mustApplied(l.do(joinTokenUntil(2, l.now.Add(time.Minute)))) // This drops the first token.
+	l.mustApplied(l.do(joinTokenFor(2, time.Minute))) // This drops the first token.
 	m := testMember("D")
 	add := addOperation(&raftlogv1.MemberAdd{Member: m, TokenHash: token.GetJoinTokenCreate().GetTokenHash()})
 	results := l.applyLate(l.late(raftlog.Group{Operations: [][]byte{add}}))
@@ -121,11 +120,11 @@ func TestALateJoinNeedsATokenThatIsThere(t *testing.T) {
 	}
 }
 
-func joinTokenUntil(token byte, expires time.Time) *raftlogv1.Operation {
+func joinTokenFor(token byte, valid time.Duration) *raftlogv1.Operation {
 	hash := make([]byte, len(tokenHash{}))
 	hash[0] = token
 	return &raftlogv1.Operation{Op: &raftlogv1.Operation_JoinTokenCreate{JoinTokenCreate: &raftlogv1.JoinTokenCreate{
-		TokenHash:       hash,
-		ExpiresUnixNano: expires.UnixNano(),
+		TokenHash:  hash,
+		ValidNanos: int64(valid),
 	}}}
 }

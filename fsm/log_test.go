@@ -43,9 +43,9 @@ type testLog struct {
 	state *State
 	index uint64
 	now   time.Time
-	// cluster is the one that the entries are of; nil is testCluster.
+	// cluster is the cluster of the entries; nil is testCluster.
 	cluster []byte
-	// entries is what was applied, to be applied again elsewhere.
+	// entries are the applied entries, to be applied again elsewhere.
 	entries []testEntry
 }
 

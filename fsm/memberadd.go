@@ -29,13 +29,13 @@ func (c *contents) memberAdd(dst []byte, now moment, o op.Operation, add *raftlo
 	added := newMember(m, tag)
 	c.members.put(added)
 	if hash := add.GetTokenHash(); len(hash) > 0 {
-		c.joinTokens.drop(tokenHash(hash)) // It lets one node in.
+		c.joinTokens.drop(tokenHash(hash)) // A token admits one node.
 	}
 	return op.AppendAnswer(dst, &raftlogv1.MemberResult{Member: added}), nil
 }
 
 // checkAgain refuses a registered node that was removed, because the others have continued without
-// it, and one that asks for another tag than its own.
+// it, and a node that asks for another tag than its own.
 func checkAgain(have *raftlogv1.Member, tag string) *refusal {
 	switch {
 	case have.GetRemoved():
@@ -53,6 +53,9 @@ func checkAgain(have *raftlogv1.Member, tag string) *refusal {
 func JoinsAgain(have *raftlogv1.Member, tag string) *raftlogv1.Refusal {
 	return checkAgain(have, tag).message()
 }
+
+// TagTaken is the state's refusal of a new node that asks for the tag of another member.
+func TagTaken(owner *raftlogv1.Member) *raftlogv1.Refusal { return tagTaken(owner).message() }
 
 // tagFor returns the tag of a new member: the wanted tag, or the next tag above all that were
 // ever given.

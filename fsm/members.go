@@ -230,8 +230,8 @@ func (c *contents) memberPromote(dst []byte, _ moment, _ op.Operation, promote *
 	return op.AppendAnswer(dst, &raftlogv1.MemberResult{Member: m}), nil
 }
 
-// watcherSet makes a member a watcher, or takes that back: then it gets its vote as a new member does. One that
-// changes nothing is never refused.
+// watcherSet makes a member a watcher, or a voter again, which gets its vote as a new member does. An operation
+// without effect is never refused.
 func (c *contents) watcherSet(dst []byte, _ moment, _ op.Operation, set *raftlogv1.WatcherSet) ([]byte, *refusal) {
 	m := c.members.byTag(set.GetTag())
 	if m == nil || m.GetRemoved() {

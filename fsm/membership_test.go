@@ -12,8 +12,8 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// TestTheMembershipHasTheIndexOfItsLastChange: what clients see of the members has
-// one number in all states, which rises when it changes and not otherwise.
+// TestTheMembershipHasTheIndexOfItsLastChange: the clients' view of the members has one number in
+// all states, which rises with each of its changes and not otherwise.
 func TestTheMembershipHasTheIndexOfItsLastChange(t *testing.T) {
 	l := newFormedLog(t)
 	member := func(tag string, change func(*raftlogv1.Member)) *raftlogv1.Member {

@@ -193,7 +193,7 @@ func (g Growth) Plus(other Growth) Growth {
 	}
 }
 
-// growth is what a merge adds. A name that it has twice counts once.
+// growth is the growth by a merge. A repeated name counts once.
 func (m *merging) growth(given *raftlogv1.Merge) (g Growth) {
 	type added struct {
 		kind *int64
@@ -221,8 +221,8 @@ func (m *merging) growth(given *raftlogv1.Merge) (g Growth) {
 	return g
 }
 
-// roomForMerge refuses what a merge adds if a limit is reached: here is what it adds to its database, and all to the
-// cluster. No name needs no room.
+// roomForMerge refuses a merge if a limit is reached: here is the growth of its database, and all that of the
+// cluster. A merge without new names always fits.
 func (d *databaseStore) roomForMerge(database []byte, here, all Growth) *refusal {
 	if all.names() == 0 {
 		return nil
@@ -238,14 +238,13 @@ func (d *databaseStore) roomForMerge(database []byte, here, all Growth) *refusal
 type MergeChange struct {
 	// Identity, HiLo or Claim is the name, tag or id; the others are empty.
 	Identity, HiLo, Claim string
-	// Created says that it is not there yet.
+	// Created means that it does not exist yet.
 	Created bool
 	// Before and After are the counter's values.
 	Before, After int64
 }
 
-// PreviewMerge returns what a Merge would change, and its result. Names are
-// folded.
+// PreviewMerge returns the changes of a Merge, and its result. Names are folded.
 func (s *State) PreviewMerge(database string, m *raftlogv1.Merge) ([]MergeChange, *raftlogv1.MergeResult) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -256,8 +255,8 @@ func (s *State) PreviewMerge(database string, m *raftlogv1.Merge) ([]MergeChange
 	return changes, &preview.result
 }
 
-// JudgeMerge returns what a Merge would add after others that have added something to its database, here, and to the
-// cluster, all; and a refusal if a limit would be reached. Names are folded.
+// JudgeMerge returns the growth by a Merge after others whose growth of its database is here, and of the cluster
+// all; and a refusal if a limit would be reached. Names are folded.
 func (s *State) JudgeMerge(database string, m *raftlogv1.Merge, here, all Growth) (Growth, *raftlogv1.Refusal) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -75,8 +75,8 @@ func TestAMergedHiLoTakesRangesAway(t *testing.T) {
 	}
 }
 
-// TestNoRangeComesBackBelowAMergedMax: what a file says is taken stays taken, also
-// where Max has passed it already.
+// TestNoRangeComesBackBelowAMergedMax: numbers that a file has as taken stay taken, also where Max
+// has passed them already.
 func TestNoRangeComesBackBelowAMergedMax(t *testing.T) {
 	for _, c := range []struct {
 		merged, low     int64 // low is of the range that is issued after the return
@@ -106,8 +106,7 @@ func TestNoRangeComesBackBelowAMergedMax(t *testing.T) {
 	}
 }
 
-// giveBack gives a range back of which nothing was used, and reports whether it was
-// taken.
+// giveBack returns a wholly unused range, and reports whether it was accepted.
 func (l *testLog) giveBack(tag string, r *raftlogv1.HiLoNextResult) bool {
 	l.t.Helper()
 	return l.do(opReturn(&raftlogv1.HiLoReturn{
@@ -115,8 +114,8 @@ func (l *testLog) giveBack(tag string, r *raftlogv1.HiLoNextResult) bool {
 	})).GetHiloReturn().GetReturned()
 }
 
-// TestNoRangeComesBackBelowWhatWasSet: a client that sets Max to what it is says
-// that the numbers up to there are taken.
+// TestNoRangeComesBackBelowWhatWasSet: a client that sets Max to its present value declares the
+// numbers up to it taken.
 func TestNoRangeComesBackBelowWhatWasSet(t *testing.T) {
 	l := newFormedLog(t)
 	issued := l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders", Token: 7})).GetHiloNext()
@@ -209,7 +208,7 @@ func TestUnknownNamesBeginAboveTheFloor(t *testing.T) {
 	}
 	l.mustApplied(l.do(opClaimID("unknown/1001")))
 	l.mustApplied(l.do(opClaimID("me@example.org")))
-	// What is forgotten is not known any more either.
+	// A forgotten name is unknown.
 	l.mustApplied(l.do(opDelete("known", true)))
 	if got := l.do(opNext("known", 1)).GetIdentityNext().GetValues()[0].GetFirst(); got != 1001 {
 		t.Errorf("a forgotten name begins at %d", got)

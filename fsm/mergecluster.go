@@ -28,7 +28,7 @@ func (c *contents) mergeCluster(dst []byte, _ moment, _ op.Operation, m *raftlog
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "", "there were %d members already", maxMembers)
 	}
 	c.floor.names = max(c.floor.names, m.GetFloor())
-	c.floor.series = c.floor.series || m.GetFloor() > 0 || m.GetIncomplete()
+	c.floor.incomplete = c.floor.incomplete || m.GetFloor() > 0 || m.GetIncomplete()
 	plan.carryOut()
 	result := &raftlogv1.MergeClusterResult{Floor: c.floor.names, Given: int64(len(plan.retired)), Shared: plan.shared}
 	if m.GetFloor() > 0 {
@@ -38,7 +38,7 @@ func (c *contents) mergeCluster(dst []byte, _ moment, _ op.Operation, m *raftlog
 	return op.AppendAnswer(dst, result), nil
 }
 
-// clusterPlan is what a MergeCluster is going to change.
+// clusterPlan is the planned changes of a MergeCluster.
 type clusterPlan struct {
 	members *memberStore
 	etags   *etagStore
@@ -82,8 +82,8 @@ func (p *clusterPlan) tag(m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag) 
 	return p.share(m, given, nodeid.ID(owner.GetId()))
 }
 
-// retire plans a removed member under the tag. A tag is given several times if its node's
-// etags do not fit in one.
+// retire plans a removed member under the tag. A tag is listed several times if its node's etags do
+// not fit in one entry of the list.
 func (p *clusterPlan) retire(given *raftlogv1.GivenTag) *refusal {
 	for _, r := range p.retired {
 		switch sameTag, sameID := r.GetTag() == given.GetTag(), bytes.Equal(r.GetId(), given.GetId()); {
@@ -99,7 +99,7 @@ func (p *clusterPlan) retire(given *raftlogv1.GivenTag) *refusal {
 	return nil
 }
 
-// share plans that the etags of a present member go on above those of the
+// share plans that the etags of a present member continue above those of the
 // other node with its tag.
 func (p *clusterPlan) share(m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag, node nodeid.ID) *refusal {
 	e := p.records[node]

@@ -33,8 +33,8 @@ type model struct {
 	settings map[string]int64
 	// requests are in the order of the log.
 	requests []modelRequest
-	// floors have the newest log index of what was forgotten of a principal, as long as
-	// something of it is remembered; floor has those of all others.
+	// floors have the newest log index of a principal's forgotten requests, while some of its
+	// requests are remembered; floor has that of all others.
 	floors   map[string]uint64
 	floor    uint64
 	members  []*raftlogv1.Member
@@ -445,7 +445,7 @@ func (m *model) hiloNext(db, principal string, o *raftlogv1.HiLoNext) *raftlogv1
 	}}}
 }
 
-// holder returns what is to be remembered of who gets a range.
+// holder returns the record of a range's holder.
 func (m *model) holder(principal string, o *raftlogv1.HiLoNext) *raftlogv1.RangeHolder {
 	h := &raftlogv1.RangeHolder{Principal: principal, Node: o.GetServerTag(), Reserve: o.GetReserve(), IssuedUnix: m.now / 1e9}
 	if !h.Reserve {

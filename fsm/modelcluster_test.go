@@ -63,7 +63,7 @@ func (m *model) byTag(tag string) *raftlogv1.Member {
 	return nil
 }
 
-// add knows tags of one letter only.
+// add supports tags of one letter only.
 func (m *model) add(o *raftlogv1.Member) *raftlogv1.Result {
 	if have := m.byID(o.GetId()); have != nil {
 		switch {

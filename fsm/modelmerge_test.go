@@ -73,7 +73,7 @@ func (m *model) addClaim(key string) {
 	delete(m.free, key)
 }
 
-// merge knows no limits.
+// merge has no limits.
 func (m *model) merge(db string, o *raftlogv1.Merge) *raftlogv1.Result {
 	result := &raftlogv1.MergeResult{}
 	for _, id := range o.GetClaims() {

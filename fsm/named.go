@@ -9,7 +9,8 @@ import (
 	"github.com/idnode/idnode/internal/statehash"
 )
 
-// freezable is what a namedStore has. What Freeze returns stays as it is, whatever changes.
+// freezable is the value in a namedStore. The result of Freeze is immutable, even if the value
+// changes.
 type freezable[F any] interface {
 	Hash() uint64
 	Freeze() F
@@ -20,28 +21,30 @@ type named[V freezable[F], F any] struct {
 	db   uint32
 	name string
 	is   V
-	// epoch is that of the store in which it was last changed. frozen is what it was before, once
-	// another named is in its place: then it is a snapshot's alone.
+	// epoch is the store's epoch of the last change. frozen is the value before that, once another
+	// named has replaced this one: then only a snapshot has it.
 	epoch  uint64
 	frozen *F
-	// hash and parts are what of it is in the store's sums, names and bytes what is in
-	// the database's use.
+	// hash and parts are its part in the store's sums, names and bytes its part in the database's
+	// use.
 	hash                uint64
 	parts, names, bytes int64
 }
 
-// namedStore has by name what has parts of its own: series with their keys, pools with their workers.
+// namedStore holds, by name, values with parts of their own: series with their keys, pools with their
+// workers.
 //
-// A snapshot counts the epoch up and shares the table. What is changed for the first time in an
-// epoch is frozen for the snapshot then; the rest when the snapshot is written.
+// A snapshot increments the epoch and shares the table. A value's first change in an epoch freezes it
+// for the snapshot; the other values are frozen when the snapshot is written.
 //
-// Invariant: hash, parts and the database's use equal the sums over what is present. What is of an
+// Invariant: hash, parts and the database's use equal the sums over the values present. A value of an
 // older epoch does not change.
 type namedStore[V freezable[F], F any] struct {
-	// kind is that of its records, and what the word for one.
+	// kind is the kind of the records, and what the word for a value.
 	kind statehash.Kind
 	what string
-	// size returns how many parts one has, and how many names it counts as beside its own.
+	// size returns the number of a value's parts, and the names, and their bytes, that it counts
+	// beside its own.
 	size      func(V) (parts, names, bytes int64)
 	byName    *table.Table[*named[V, F]]
 	epoch     uint64
@@ -67,7 +70,7 @@ func (s *namedStore[V, F]) all(yield func(*named[V, F]) bool) {
 	s.byName.Ascend(0, "", func(e table.Entry[*named[V, F]]) bool { return yield(e.Value) })
 }
 
-// add stores what does not exist.
+// add stores a new value; the name must be free.
 func (s *namedStore[V, F]) add(db uint32, name string, is V) *named[V, F] {
 	i := &named[V, F]{db: db, name: name, is: is, epoch: s.epoch}
 	s.byName.Insert(table.Entry[*named[V, F]]{Database: db, Name: name, Value: i})
@@ -84,7 +87,7 @@ func (s *namedStore[V, F]) remove(i *named[V, F]) {
 	s.databases.grow(i.db, -i.names-1, -i.bytes-int64(len(i.name)))
 }
 
-// change changes one, and takes what it is then into the sums, even after an error.
+// change changes a value, and updates the sums, even after an error.
 func (s *namedStore[V, F]) change(i *named[V, F], change func(V) error) error {
 	i = s.own(i)
 	err := change(i.is)
@@ -92,7 +95,7 @@ func (s *namedStore[V, F]) change(i *named[V, F], change func(V) error) error {
 	return err
 }
 
-// own returns one to change. A snapshot may have the other, as it was.
+// own returns a value that may be changed: the old one, frozen, stays with the snapshot.
 func (s *namedStore[V, F]) own(i *named[V, F]) *named[V, F] {
 	if i.epoch == s.epoch {
 		return i
@@ -104,7 +107,7 @@ func (s *namedStore[V, F]) own(i *named[V, F]) *named[V, F] {
 	return &own
 }
 
-// changed takes what one is now into the sums.
+// changed updates the sums after a change of a value.
 func (s *namedStore[V, F]) changed(i *named[V, F]) {
 	s.hash.Remove(i.hash)
 	i.hash = hashNamed(s.kind, i.db, i.name, i.is.Hash())
@@ -142,7 +145,7 @@ type frozen[F any] struct {
 	is   F
 }
 
-// frozenAtOnce is how many are frozen at once while nothing is applied.
+// frozenAtOnce bounds the values frozen in one step, during which nothing is applied.
 const frozenAtOnce = 64
 
 // freezeAll returns all as they are now, in the order of all. They are frozen as they are asked for,

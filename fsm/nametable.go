@@ -9,15 +9,16 @@ import (
 type nameTable[V any] struct {
 	*table.Table[V]
 	databases *databaseStore
-	// limit bounds the names of the kind, what is the word for one, and field that of operations with one.
+	// limit bounds the names of the kind, what is the word for a name, and field the operation's field
+	// with it.
 	limit       settingID
 	what, field string
-	// record returns the hash of one.
+	// record returns the hash of a name with its value.
 	record func(db uint32, name string, value V) uint64
 	hash   statehash.Sum
 }
 
-// inTable is a name, with what a table has of it.
+// inTable is a name and its entry in a table.
 type inTable[V any] struct {
 	db     uint32
 	name   string
@@ -35,7 +36,7 @@ func (t *nameTable[V]) find(db uint32, name string) inTable[V] {
 	return p
 }
 
-// put stores the new value of what find returned.
+// put stores the new value of a name that find returned.
 func (t *nameTable[V]) put(p inTable[V], value V) {
 	if p.exists {
 		t.hash.Remove(t.record(p.db, p.name, p.value))
@@ -54,7 +55,7 @@ func (t *nameTable[V]) remove(p inTable[V]) {
 	t.databases.count(t.limit, p.db, p.name, -1)
 }
 
-// changeAll changes all values, and returns how many they are.
+// changeAll changes all values, and returns their number.
 func (t *nameTable[V]) changeAll(change func(V) V) int {
 	t.Ascend(0, "", func(e table.Entry[V]) bool {
 		t.put(t.find(e.Database, e.Name), change(e.Value))

@@ -15,8 +15,8 @@ func making(name string) map[string][]*raftlogv1.Operation {
 	}
 }
 
-// An invisible character in a name is refused where the name is new. What a restore brings
-// back goes on.
+// An invisible character in a name is refused where the name is new. Names that a restore brings
+// back stay usable.
 func TestNoNewNameHasAnInvisibleCharacter(t *testing.T) {
 	for _, name := range []string{"\u202eusers", "us\u200bers", "users\u00ad", "\ufeffusers", "users\U000e0041"} {
 		noNewName(t, name)

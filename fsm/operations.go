@@ -7,18 +7,19 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 )
 
-// operation is what the state does with operations of a kind.
+// operation describes a kind of operations: the needed right, and the handler.
 type operation struct {
-	// need is the right that a caller needs; 0 for what nodes propose by themselves. More are in needOf.
+	// need is the right that a caller needs; 0 for operations that nodes propose by themselves. needOf
+	// has more rights.
 	need rights.Right
 	// inDatabase means that the operation is about names of a database.
 	inDatabase bool
 	run        handler
 }
 
-// handler runs an operation, appending its answer to dst. A handler that refuses has changed
-// nothing but the time of a series, or, of a pool, that leases which have ended are free and its floor
-// is settled; its dst is ignored.
+// handler runs an operation, appending its answer to dst. A handler that refuses leaves the state as
+// it is, except that it advances a series' clock, or frees a pool's ended leases and settles its floor.
+// Its dst is ignored.
 type handler func(c *contents, dst []byte, now moment, o op.Operation) ([]byte, *refusal)
 
 // operations are by kind.
@@ -42,6 +43,7 @@ var operations = [...]operation{
 	op.KindSeriesImport:    inSeries(rights.Cluster, (*seriesCall).importRecord),
 	op.KindSeriesReconcile: inSeries(rights.Series, (*seriesCall).reconcile),
 	op.KindSeriesDelete:    inSeries(rights.Series, (*seriesCall).delete),
+	op.KindSeriesAllot:     inSeries(rights.Series, (*seriesCall).allot),
 
 	op.KindPoolDefine:    inDatabase(rights.Seed, (*contents).poolDefine),
 	op.KindWorkerAcquire: inDatabase(rights.Ranges, (*contents).workerAcquire),
@@ -64,7 +66,7 @@ var operations = [...]operation{
 	op.KindJoinTokenCreate: onCluster(rights.Cluster, (*contents).joinTokenCreate),
 }
 
-// handled reports whether the state knows what to do with operations of a kind.
+// handled reports whether the state has a handler for operations of a kind.
 func handled(k op.Kind) bool { return int(k) < len(operations) && operations[k].run != nil }
 
 // message is *M, a message of the log.

@@ -135,7 +135,7 @@ func TestIdleTimeDoesNotOverflow(t *testing.T) {
 	}
 }
 
-// TestARangeEndsWhereItsCallerCanCount: what would end above changes nothing.
+// TestARangeEndsWhereItsCallerCanCount: a range that would end above changes nothing.
 func TestARangeEndsWhereItsCallerCanCount(t *testing.T) {
 	const limit = 1 << 53
 	l := newFormedLog(t)
@@ -148,7 +148,8 @@ func TestARangeEndsWhereItsCallerCanCount(t *testing.T) {
 	l.mustApplied(l.do(next(0)))
 }
 
-// TestEachKindHasAHandlerAndARight: what has no right is what nodes propose by themselves.
+// TestEachKindHasAHandlerAndARight: the kinds without a right are those that nodes propose by
+// themselves.
 func TestEachKindHasAHandlerAndARight(t *testing.T) {
 	free := map[op.Kind]bool{
 		op.KindBootstrap: true, op.KindMemberAdd: true, op.KindMemberAnnounce: true, op.KindMemberPromote: true, op.KindFormatRaise: true,

@@ -89,7 +89,7 @@ func (r *randomRun) again(t *rapid.T) {
 	r.entry(r.sent[rapid.IntRange(max(0, len(r.sent)-8), len(r.sent)-1).Draw(t, "group")])
 }
 
-// restore goes on with a new state, from the snapshot of the old one.
+// restore continues with a new state, from the snapshot of the old one.
 func (r *randomRun) restore(t *rapid.T) {
 	snapshot := r.restored.Snapshot()
 	var b bytes.Buffer
@@ -111,7 +111,7 @@ func (r *randomRun) restore(t *rapid.T) {
 	r.restored = next
 }
 
-// derived shows what is not in a snapshot but follows from it.
+// derived shows the data that are not in a snapshot but follow from it.
 func derived(c *contents) string {
 	return fmt.Sprint(c.databases.nameBytes, c.databases.used, c.claims.numbered.Items(), len(c.requests.positions), c.requests.size)
 }
@@ -179,7 +179,7 @@ func (r *randomRun) compare(g modelGroup, status raftlog.Status, want []*raftlog
 	}
 }
 
-// check compares hashes, and what reads say with the model.
+// check compares hashes, and the results of reads with the model.
 func (r *randomRun) check(t *rapid.T) {
 	index, hash := r.straight.Hash()
 	if i, h := r.restored.Hash(); i != index || h != hash {

@@ -32,10 +32,10 @@ func TestRandomMergesAgreeWithTheModel(t *testing.T) {
 	})
 }
 
-// mergeRun is a randomRun that knows by itself what must hold.
+// mergeRun is a randomRun that checks invariants without the model.
 type mergeRun struct {
 	randomRun
-	// used is what no counter may fall below, by place of its tag.
+	// used is the lower bound of each counter, by place of its tag.
 	used map[string]int64
 	// owners are "identity" or "claim", by place of the id.
 	owners map[string]string
@@ -100,7 +100,7 @@ func (r *mergeRun) elsewhere(key string) {
 	}
 }
 
-// judge is told what an operation was answered. It asks the state, never the model.
+// judge checks an operation and its answer. It asks the state, never the model.
 func (r *mergeRun) judge(t *rapid.T, op *raftlogv1.Operation) {
 	result := r.last
 	db := op.GetDatabase()
@@ -259,7 +259,7 @@ func drawLowSeed(t *rapid.T) *raftlogv1.Operation {
 	return opSeed("a", value, rapid.IntRange(0, 3).Draw(t, "force") > 0, nil)
 }
 
-// drawSameSet sets a counter to what it is.
+// drawSameSet sets a counter to its present value.
 func (r *mergeRun) drawSameSet(t *rapid.T) *raftlogv1.Operation {
 	tag, stands := drawName(t), r.model.names
 	if h := r.model.hilos[place("x", tag)]; h != nil {

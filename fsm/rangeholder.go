@@ -58,9 +58,9 @@ func holderOf(now moment, principal []byte, next *raftlogv1.HiLoNext) (hilo.Hold
 	}), nil
 }
 
-// keptPrincipal is what the state keeps of a caller's name.
+// keptPrincipal is the part of a caller's name that the state keeps.
 func keptPrincipal(principal []byte) string {
-	// What is cut off may be a part of a character, which a snapshot could not store.
+	// The cut may fall within a character, and a snapshot could not store the rest.
 	return strings.ToValidUTF8(string(principal[:min(len(principal), maxHolderPrincipal)]), "")
 }
 

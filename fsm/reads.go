@@ -142,7 +142,7 @@ func (s *State) Setting(key string) (Setting, bool) {
 	return s.Settings()[id], true
 }
 
-// Databases returns all databases that have names, in order of first use, but for those that took the place of others.
+// Databases returns all databases that have names, in order of first use, except those that took the number of another.
 func (s *State) Databases() []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -172,8 +172,9 @@ type Counts struct {
 	Pools, Workers, WorkersInUse int
 	// NameBytes is the size of the names of all of these.
 	NameBytes int64
-	// Requests counts remembered request ids.
-	Requests uint64
+	// Requests counts remembered request ids. RequestsForgotten is the newest log index at which a
+	// forgotten request id was applied.
+	Requests, RequestsForgotten uint64
 	// Members counts present members, RemovedMembers the others.
 	Members, RemovedMembers int
 	// Sessions counts open sessions, SessionResults the groups in them whose
@@ -190,7 +191,7 @@ func (s *State) Counts() Counts {
 		Databases: int(c.databases.counting()), Identities: c.identities.shown.Len(), HiddenIdentities: c.identities.hidden.Len(),
 		HiLos: c.hilos.counters.Len(), Claims: c.claims.claimed.Len(), NameBytes: c.databases.nameBytes,
 		Series: c.series.byName.Len(), SeriesKeys: c.series.parts,
-		Requests: c.requests.size, Sessions: len(c.sessions.byOrigin),
+		Requests: c.requests.size, RequestsForgotten: max(c.requests.floor, c.requests.newestFloor), Sessions: len(c.sessions.byOrigin),
 	}
 	for i := range c.pools.all {
 		counts.Pools++

@@ -11,19 +11,19 @@ import (
 	"github.com/idnode/idnode/internal/nodeid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
-	"github.com/idnode/idnode/worker"
+	"github.com/idnode/idnode/snowflake"
 )
 
 // Recovery is how a cluster continues that has lost its quorum permanently.
 type Recovery struct {
-	// Keep are the tags of the members that go on. All others are removed.
+	// Keep are the tags of the members that continue. All others are removed.
 	Keep []string
-	// SkipAhead is how much every counter is raised, since only the lost members may know
+	// SkipAhead is the raise of every counter, since only the lost members may have recorded
 	// some ids; not negative.
 	SkipAhead int64
 }
 
-// Recovered is what a recovery did.
+// Recovered is the result of a recovery.
 type Recovered struct {
 	// ClusterID is the cluster's new id.
 	ClusterID []byte
@@ -35,15 +35,15 @@ type Recovered struct {
 	Raised int
 }
 
-// indexLeap is how far the log's index leaps at a recovery: further than any lost member came after the last entry of
-// a survivor, which would take years. So a caller's log index tells by itself on which side of a recovery it was
-// seen: a retry that names one of the old log is never taken for one of the new. 500 recoveries stay below 2^53,
-// which every language can count.
+// indexLeap is the distance that the log's index leaps at a recovery: further than any lost member can be ahead of a
+// survivor's last entry, which would take years. So a caller's log index is unambiguous about the side of a recovery
+// on which it was seen: a retry with an index of the old log is never taken for a call of the new one. 500 recoveries
+// stay below 2^53, which every language can count.
 const indexLeap = 1 << 44
 
-// Recover turns the state into that of a new cluster: with a new id, without the lost
-// members, with every counter raised, and with no node started yet. It is the only change
-// of the state that is not in the log, so the log is dropped with it. The applied index leaps: the log goes on from there.
+// Recover turns the state into that of a new cluster: with a new id, without the lost members, with every counter
+// raised, and with no node started yet. It is the only change of the state that is not in the log, so the log is
+// dropped with it. The applied index leaps: the log continues from there.
 //
 // Invariant: survivors that recover in different ways, or from different clusters,
 // have different cluster ids afterwards, and never form one cluster.
@@ -69,7 +69,7 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 	// Not by the log's index, which may differ between survivors. Survivors that know
 	// different members still differ in this too.
 	c.members.settle(0)
-	// The lost members may have applied more, at indexes below this one. A caller of the new cluster knows none of those.
+	// The lost members may have applied entries at indexes below this one, which no caller of the new cluster has seen.
 	c.applied += indexLeap
 	c.requests.forget(c.applied)
 	if by := r.SkipAhead; by > 0 {
@@ -77,14 +77,14 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 		c.etags.skipAhead(uint64(by))
 	}
 	c.series.changeAll((*series.Series).Suspend) // Others may have given newer numbers, and other leases.
-	c.pools.changeAll(func(p *worker.Pool) { p.Forget(0) })
-	c.floor = floor{names: plus(c.floor.names, r.SkipAhead), epoch: done.Epoch, series: true}
+	c.pools.changeAll(func(p *snowflake.Pool) { p.Forget(0) })
+	c.floor = floor{names: plus(c.floor.names, r.SkipAhead), epoch: done.Epoch, incomplete: true}
 	c.clusterID = slices.Clone(done.ClusterID)
 	s.applied.set(c.applied)
 	return done, nil
 }
 
-// check refuses a recovery that cannot be; keep are the members that go on.
+// check refuses an impossible recovery; keep are the members that continue.
 func (r Recovery) check(keep []*raftlogv1.Member, formed bool) error {
 	switch {
 	case !formed:
@@ -121,8 +121,8 @@ func (s *memberStore) kept(tags []string) (keep []*raftlogv1.Member, _ error) {
 	return keep, nil
 }
 
-// removeOthers removes all members but those that go on, and returns those that it
-// removed.
+// removeOthers removes all members except those that continue, and returns the removed
+// members.
 func (s *memberStore) removeOthers(keep []*raftlogv1.Member) (removed []*raftlogv1.Member) {
 	for _, m := range s.sorted() {
 		if !m.GetRemoved() && !slices.Contains(keep, m) {

@@ -71,15 +71,15 @@ func TestARecoveryDropsJoinTokens(t *testing.T) {
 	l := newFormedLog(t)
 	hash := sha256.Sum256([]byte("token"))
 	l.mustApplied(l.do(&raftlogv1.Operation{Op: &raftlogv1.Operation_JoinTokenCreate{JoinTokenCreate: &raftlogv1.JoinTokenCreate{
-		TokenHash: hash[:], ExpiresUnixNano: l.now.Add(time.Hour).UnixNano(),
+		TokenHash: hash[:], ValidNanos: int64(time.Hour),
 	}}}))
-	if refusal := l.state.CheckJoinToken(hash[:], "D", l.now); refusal != nil {
+	if refusal := l.state.CheckJoinToken(hash[:], "D"); refusal != nil {
 		t.Fatal(refusal)
 	}
 	if _, err := l.state.Recover(Recovery{Keep: []string{"A"}}); err != nil {
 		t.Fatal(err)
 	}
-	if l.state.CheckJoinToken(hash[:], "D", l.now) == nil {
+	if l.state.CheckJoinToken(hash[:], "D") == nil {
 		t.Error("the token lets a node in")
 	}
 	if want := hashFromScratch(l.state.contents); want != l.state.contents.hash() {
@@ -166,8 +166,7 @@ func TestARecoveredStateServes(t *testing.T) {
 	}
 }
 
-// TestARecoveryForgetsHowOftenNodesStarted: the directory of one that goes on may have
-// been set back before.
+// TestARecoveryForgetsHowOftenNodesStarted: a survivor's directory may have been set back before.
 func TestARecoveryForgetsHowOftenNodesStarted(t *testing.T) {
 	l := newFormedLog(t)
 	for _, tag := range []string{"A", "B"} {

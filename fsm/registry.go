@@ -22,9 +22,9 @@ func (s *State) Members() []*raftlogv1.Member {
 	return members
 }
 
-// Membership returns copies of all members, removed ones included, by tag, and the log
-// index of the last change of what clients see of them: which there are, where their HTTP
-// ports are, and which ones vote. It is the same in all states with the same members.
+// Membership returns copies of all members, removed ones included, by tag, and the log index of the
+// last change of the members, their HTTP ports or their votes, which clients see. It is the same in
+// all states with the same members.
 func (s *State) Membership() (members []*raftlogv1.Member, index uint64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -46,7 +46,7 @@ func (s *State) Etags(nodeID []byte) *raftlogv1.EtagRecord {
 	return withCeilings(e.head, e.ceilings.Values())
 }
 
-// copyEtags takes the lock to write: a copy changes who owns what both share.
+// copyEtags takes the write lock: a copy changes the owner of the shared memory.
 func (s *State) copyEtags(node nodeid.ID) *nodeEtags {
 	s.mu.Lock()
 	defer s.mu.Unlock()

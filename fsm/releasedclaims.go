@@ -8,9 +8,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// maxReleased is how many ids are remembered that were claimed, that an identity stepped
-// over, and that were released. Further ones count as issued: they can no longer be
-// claimed.
+// maxReleased bounds the remembered released ids that an identity had stepped over while they were
+// claimed. Beyond it such ids count as issued: they can no longer be claimed.
 const maxReleased = 1 << 16
 
 // addReleased records an id that was released after an identity had stepped over it: it is
@@ -72,8 +71,8 @@ func (s *claimStore) invalidateSteppedOver(f foundIdentity, from, to int64) {
 	}
 }
 
-// separatorFrom returns the first separator, from a given one on, with numbered ids of a name; a
-// negative number if there is none.
+// separatorFrom returns the first separator, from the given one on, with numbered ids of a name; a
+// negative number without any.
 func (s *claimStore) separatorFrom(f foundIdentity, from rune) (separator rune) {
 	separator = -1
 	s.numbered.Ascend(numberedItem{db: f.db, name: f.name, separator: from, value: math.MinInt64}, func(n numberedItem) bool {
@@ -103,7 +102,7 @@ func (s *claimStore) releasedRecords() records {
 	})
 }
 
-// restoreReleased takes over a released id of a snapshot.
+// restoreReleased restores a released id of a snapshot.
 func (s *claimStore) restoreReleased(m *raftlogv1.ClaimRecord) error {
 	if err := s.claimed.databases.restoreName(m.GetDatabase(), "released id", m.GetId(), docid.MaxIDBytes); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 // many, others hours.
 const requestShelter = 1 << 22
 
-// maxPrincipalBytes is how long the name of a principal with request ids is at most.
+// maxPrincipalBytes bounds the name of a principal with request ids.
 const maxPrincipalBytes = 1<<16 - 1
 
 // requestWindow remembers the results of calls with a request id, in a share for each principal.
@@ -30,17 +30,19 @@ type requestWindow struct {
 	// positions finds the position of a key in the share of its principal. A key is a hash
 	// of its principal too, so it is in no other share.
 	positions map[[16]byte]uint64
-	// shares are those that are not empty, by principal. A snapshot counts the epoch up and shares
-	// them: one of an older epoch is copied before it changes.
+	// shares are the non-empty shares, by principal. A snapshot increments the epoch and shares
+	// them: a share of an older epoch is copied before it changes.
 	shares *table.Table[*requestShare]
 	epoch  uint64
 	// oldest has the share with the oldest entry first, largest that with the most.
 	oldest, largest requestOrder
-	// size is how many request ids are remembered.
+	// size is the number of remembered request ids.
 	size uint64
 	// floor is the newest log index that something forgotten of a principal without share
 	// was applied at.
 	floor uint64
+	// newestFloor is the newest floor of those that had a share since the start. It is derived.
+	newestFloor uint64
 	// hash is that of the shares.
 	hash statehash.Sum
 	// restored is the share that the records of a snapshot are of.
@@ -68,7 +70,7 @@ func (w *requestWindow) fresh(principal string, first, floor uint64) *requestSha
 	return &requestShare{principal: principal, id: hashPrincipal(principal), epoch: w.epoch, first: first, next: first, floor: floor}
 }
 
-// own returns a share to change, in the place of one that a snapshot may have.
+// own returns a share that may be changed, in place of a share that a snapshot may hold.
 func (w *requestWindow) own(s *requestShare) *requestShare {
 	if s.epoch == w.epoch {
 		return s
@@ -112,6 +114,7 @@ func (w *requestWindow) pop(s *requestShare) {
 	s = w.own(s)
 	w.hash.Remove(s.hash())
 	key, hash := s.pop()
+	w.newestFloor = max(w.newestFloor, s.floor)
 	w.hash.Remove(hash)
 	delete(w.positions, key)
 	w.size--
@@ -128,11 +131,11 @@ func (w *requestWindow) pop(s *requestShare) {
 	w.largest.remove(s)
 }
 
-// requestsAtOnce is how many request ids are forgotten at once where the window was lowered: the next entries
+// requestsAtOnce bounds the request ids that one entry forgets after the window was lowered: the next entries
 // forget the others.
 const requestsAtOnce = 1000
 
-// evict forgets request ids until limit are left, or at most so many.
+// evict forgets request ids until limit are left, but at most most of them.
 func (w *requestWindow) evict(limit, index uint64, most int) {
 	for ; w.size > limit && most > 0; most-- {
 		s := w.oldest.first()
@@ -143,11 +146,11 @@ func (w *requestWindow) evict(limit, index uint64, most int) {
 	}
 }
 
-// forgot reports whether an earlier attempt of a request id that is not remembered may
-// have been applied: its principal's share does not reach back to where the caller knew of
-// none. A first attempt may arrive late, after its retry was applied and forgotten, so it
-// carries the applied index of the node that accepted it. An index that the entry of this attempt has not
-// passed is of another log, before a restore or a recovery, and nobody knows what was applied there.
+// forgot reports whether an earlier attempt of a request id that is not remembered may have been applied:
+// its principal's share does not reach back to the time before the first attempt. A first attempt may
+// arrive late, after its retry was applied and forgotten, so it carries the applied index of the node
+// that accepted it. An index that this entry has not passed is of another log, before a restore or a
+// recovery, whose applied calls are unknown.
 func (s *requestShare) forgot(k *op.RequestKey, index uint64) bool {
 	return k.Since >= index || k.Since < s.floor && (k.Retry || k.Since != 0)
 }
@@ -203,18 +206,19 @@ func (w *requestWindow) restoreShare(m *raftlogv1.RequestShare) error {
 	if _, twice := w.shares.Get(0, string(m.GetPrincipal())); twice {
 		return corrupt("request ids of %q twice", m.GetPrincipal())
 	}
+	w.newestFloor = max(w.newestFloor, m.GetFloor())
 	w.restored = w.fresh(string(m.GetPrincipal()), m.GetFirst(), m.GetFloor())
 	return nil
 }
 
-// runOnce runs an operation with a request key, unless it ran before: then it returns the
-// first answer. Only success is remembered: a refused operation changed nothing, and may
-// succeed at the next attempt. A request key belongs to the operation's principal; what nodes
-// propose by themselves has none, and is remembered as if of callers without a name.
+// runOnce runs an operation with a request key, unless it ran before: then it returns the first
+// answer. Only success is remembered: a refused operation changed nothing, and may succeed at the
+// next attempt. A request key belongs to the operation's principal; operations that nodes propose
+// by themselves have none, and are remembered under the empty name.
 func (c *contents) runOnce(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	if operations[o.Kind].need != 0 && !o.Named {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "request_id",
-			"the request id does not say whose it is")
+			"the request id has no principal")
 	}
 	if len(o.Principal) > maxPrincipalBytes {
 		return dst, invalid("principal", "has more than %d bytes", maxPrincipalBytes)

@@ -30,6 +30,25 @@ func TestFirstTryAfterItsRetryWasForgotten(t *testing.T) {
 	}
 }
 
+// TestTheNewestForgottenRequestID is reported by the log index at which it was applied, also after a
+// restart.
+func TestTheNewestForgottenRequestID(t *testing.T) {
+	l := newFormedLog(t)
+	l.mustApplied(l.do(opSet("request-window", 2)))
+	var applied []uint64
+	for i := range 5 {
+		l.mustApplied(l.do(keyed(opNext("users", 1), key(i, 1))))
+		applied = append(applied, l.index)
+		want := uint64(0)
+		if i >= 2 {
+			want = applied[i-2]
+		}
+		diff(t, want, l.state.Counts().RequestsForgotten)
+		l.state = restored(t, snapshotOf(t, l.state))
+		diff(t, want, l.state.Counts().RequestsForgotten)
+	}
+}
+
 // TestALoweredWindowShrinksInPortions, one with each entry, also behind a restart. Until an id is forgotten it
 // is answered, and it never counts again.
 func TestALoweredWindowShrinksInPortions(t *testing.T) {
@@ -99,8 +118,8 @@ func (l *testLog) flood(from, to int) {
 	}
 }
 
-// TestAFloodPushesOutItsOwn: of n principals in a window of l request ids each keeps its
-// newest l/n - 1, rounded up, and what was forgotten of another is nothing to it.
+// TestAFloodPushesOutItsOwn: of n principals in a window of l request ids each keeps its newest l/n
+// - 1, rounded up, and the forgotten ids of another do not affect it.
 func TestAFloodPushesOutItsOwn(t *testing.T) {
 	for _, c := range []struct{ window, quiet int }{{3, 1}, {4, 1}, {10, 2}, {100, 1}, {100, 3}, {3000, 4}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {

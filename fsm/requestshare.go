@@ -29,8 +29,8 @@ type requestShare struct {
 	places [shareOrders]int
 }
 
-// A chunk holds a quarter of its share, so that little is kept of what is forgotten, but
-// at most this much. The first change after a snapshot copies one pointer per chunk, and the last chunk.
+// A chunk holds a quarter of its share, so that few forgotten results are kept, but at most this many.
+// The first change after a snapshot copies one pointer per chunk, and the last chunk.
 const requestChunkSize = 1024
 
 // requestChunk holds successive entries and the bytes of their results.
@@ -111,7 +111,7 @@ func (s *requestShare) copy(epoch uint64) *requestShare {
 	return &v
 }
 
-// records are those of a share that does not change. One record is changed for each.
+// records are those of a share that no longer changes. They reuse one record.
 func (s *requestShare) records() records {
 	return func(yield func(*raftlogv1.SnapshotRecord) bool) {
 		m := &raftlogv1.RequestRecord{Share: &raftlogv1.RequestShare{Principal: []byte(s.principal), First: s.first, Floor: s.floor}}
@@ -131,7 +131,7 @@ func (s *requestShare) records() records {
 	}
 }
 
-// hash returns the hash of what is no entry.
+// hash covers the share's fields other than its entries.
 func (s *requestShare) hash() uint64 { return hashRequestShare(s.id, s.floor) }
 
 // The orders of a window's shares.

@@ -17,9 +17,9 @@ import (
 // replaced only after the checksum, the counts and the hash are verified. After an error
 // the state is unchanged.
 //
-// The error wraps ErrCorrupt for a damaged snapshot, ErrWrongCluster for one of
-// another cluster than the one this state is of, *raftlog.UnknownFormatError for
-// one that a newer release wrote, or is r's.
+// The error wraps ErrCorrupt for a damaged snapshot, ErrWrongCluster for a snapshot of another
+// cluster than this state's, *raftlog.UnknownFormatError for a snapshot of a newer release, or is
+// r's.
 func (s *State) Restore(r io.Reader) error {
 	restored, err := readContents(r, s.cfg.MaxFormat)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // API's words.
 type refusal raftlogv1.Refusal
 
-// Error implements error, so that what changes a series can return one.
+// Error implements error, so that changes of a series can return a refusal.
 func (r *refusal) Error() string { return r.Detail }
 
 func refuse(reason raftlogv1.RefusalReason, field, format string, args ...any) *refusal {
@@ -44,10 +44,10 @@ func withoutWords(results [][]byte) [][]byte {
 	return cut
 }
 
-// resultBlock is how many bytes of results are allocated at once at most.
+// resultBlock bounds the bytes of results that are allocated at once.
 const resultBlock = 16 << 10
 
-// resultRoom is the usual maximum of a result; a larger one costs an allocation.
+// resultRoom is the usual maximum of a result; a larger result costs an allocation.
 const resultRoom = 48
 
 // resultBuffer holds the results of one group. They share large allocations
@@ -71,7 +71,7 @@ func (b *resultBuffer) next() []byte {
 	return b.block[len(b.block):]
 }
 
-// done takes the result that was appended to what next returned.
+// done records the result that was appended to the slice returned by next.
 func (b *resultBuffer) done(result []byte) {
 	n := len(result)
 	b.results = append(b.results, result[:n:n])

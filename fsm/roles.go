@@ -102,12 +102,12 @@ func restoredRoles(before *roleStore, m *raftlogv1.RolesRecord) (*roleStore, err
 	return newRoles(table, m.GetTable(), m.GetLogIndex()), nil
 }
 
-// check refuses operations that no role allows. Here a change of the roles is
-// ordered with all other operations: later ones in the log are checked against it,
-// whatever the caller's node knew.
+// check refuses operations that no role allows. A change of the roles is ordered with all other
+// operations: operations after it in the log are checked against it, whatever roles the caller's
+// node had.
 //
-// An operation without a principal comes from a node that did not know of the roles yet.
-// It is refused too; the node retries with the principal.
+// An operation without a principal comes from a node whose state had no roles yet. It is refused
+// too; the node retries with the principal.
 func (r *roleStore) check(o *op.Operation) *refusal {
 	if !r.set() {
 		return nil
@@ -131,8 +131,8 @@ func allows(table *rights.Table, o *op.Operation, need rights.Right, database, n
 	return rights.Allows(table, string(o.Principal), need, database, name)
 }
 
-// needOf returns the rights an operation needs, and the name it is about; none
-// for what nodes propose by themselves. What needs rights.Cluster alone is about no name.
+// needOf returns the rights an operation needs, and the name that they are needed for; no rights
+// for operations that nodes propose by themselves. With rights.Cluster alone there is no name.
 func needOf(o *op.Operation) (rights.Right, []byte) {
 	need := operations[o.Kind].need
 	switch {
@@ -142,6 +142,8 @@ func needOf(o *op.Operation) (rights.Right, []byte) {
 		need |= rights.Force
 	case o.Confirms():
 		need = rights.Number
+	case o.Enters():
+		need = rights.Series
 	}
 	if need == 0 || need == rights.Cluster {
 		return need, nil

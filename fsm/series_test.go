@@ -116,6 +116,7 @@ func (r *seriesRun) step() {
 	case 11:
 		r.delete(now)
 	case 0:
+		r.allot(now)
 		r.state = restored(r.t, snapshotOf(r.t, r.state))
 	case 1:
 		last, err := r.beside.CloseScope(now, []string{"C"})
@@ -161,6 +162,16 @@ func (r *seriesRun) define(now int64) {
 	}
 }
 
+// allot allots a range to a scope, or takes it back.
+func (r *seriesRun) allot(now int64) {
+	from := 1 + r.Int64N(20)
+	m := &raftlogv1.SeriesAllot{
+		Name: "s", Scope: []string{[]string{"A", "B"}[r.IntN(2)]}, Withdraw: r.IntN(4) == 0,
+		Allotment: &raftlogv1.SeriesAllotment{From: from, To: from + r.Int64N(4), Note: "n"},
+	}
+	r.same(m, nil, r.beside.Allot(now, m))
+}
+
 // delete deletes the series, if it may, and begins another of its name.
 func (r *seriesRun) delete(now int64) {
 	d, version := r.beside.Definition()
@@ -173,7 +184,7 @@ func (r *seriesRun) delete(now int64) {
 		r.t.Fatal(err)
 	}
 	r.beside.BeginAt(r.now.UnixNano())
-	if r.state.contents.floor.series {
+	if r.state.contents.floor.incomplete {
 		r.beside.Suspend()
 	}
 	r.same(&raftlogv1.SeriesDefine{Name: "s", Definition: series.DefinitionMessage(d)}, int64(1), nil)
@@ -240,7 +251,11 @@ func (r *seriesRun) same(m proto.Message, want any, failed error) {
 	}
 	switch want := want.(type) {
 	case []*raftlogv1.SeriesNumber:
-		diff(r.t, &raftlogv1.SeriesNumbers{Numbers: want}, got.GetSeriesNumbers())
+		answer := &raftlogv1.SeriesNumbers{Numbers: want}
+		if _, take := m.(*raftlogv1.SeriesTake); take {
+			answer.Begun = r.beside.Begun(want)
+		}
+		diff(r.t, answer, got.GetSeriesNumbers())
 	case int64:
 		if got.GetValue() != want {
 			r.t.Fatalf("%v: got %v, want %d", m, got, want)
@@ -611,9 +626,10 @@ func verified(s *series.Series) error {
 	if _, _, err := s.VerifySome(series.VerifyCursor{}, math.MaxInt); err != nil {
 		return err
 	}
-	for _, sums := range s.Report(0, math.MaxInt) {
+	for _, sums := range s.Report(0, math.MaxInt, 0) {
 		counted := series.Summary{
 			Scope: sums.Scope, Last: sums.Last, LastDate: sums.LastDate, Closed: sums.Closed, Before: sums.Before, Overdue: sums.Overdue,
+			Left: sums.Left, Allotments: sums.Allotments,
 		}
 		counts := map[series.State]*int64{
 			series.Open: &counted.Open, series.Confirmed: &counted.Confirmed, series.Voided: &counted.Voided,

@@ -66,7 +66,12 @@ func (c *seriesCall) define(m *raftlogv1.SeriesDefine) ([]byte, *refusal) {
 		return nil, full
 	}
 	return answer, refuseSeries(c.change(i, func(i *series.Series) error {
-		return i.Redefine(c.now, d, m.GetExpectedVersion(), m.GetBegins()...)
+		since := i.Since()
+		err := i.Redefine(c.now, d, m.GetExpectedVersion(), m.GetBegins()...)
+		if i.Since() != since {
+			i.Scramble(m.GetSecret())
+		}
+		return err
 	}))
 }
 
@@ -76,6 +81,7 @@ func (c *seriesCall) begin(m *raftlogv1.SeriesDefine) ([]byte, *refusal) {
 		return nil, refused
 	}
 	fresh.BeginAt(c.now)
+	fresh.Scramble(m.GetSecret())
 	c.databases.use(c.database)
 	c.add(c.databases.numberOf(c.database), m.GetName(), fresh)
 	_, version := fresh.Definition()
@@ -100,7 +106,7 @@ func (c *seriesCall) fresh(m *raftlogv1.SeriesDefine) (*series.Series, *refusal)
 	if full := c.databases.roomFor(c.database, 1+int(scopes), len(m.GetName())+int(bytes)); full != nil {
 		return nil, full
 	}
-	if c.floor.series {
+	if c.floor.incomplete {
 		fresh.Suspend()
 	}
 	return fresh, nil
@@ -136,6 +142,7 @@ func (c *seriesCall) take(m *raftlogv1.SeriesTake) ([]byte, *refusal) {
 		}
 		answer.Numbers, err = i.Take(c.now, m)
 		answer.Before = i.Before(answer.GetNumbers())
+		answer.Begun = answer.Before == nil && i.Begun(answer.GetNumbers())
 		return err
 	})
 }
@@ -171,6 +178,16 @@ func (c *seriesCall) closeScope(m *raftlogv1.SeriesCloseScope) ([]byte, *refusal
 		return err
 	})
 	return op.AppendValue(c.dst, last), refused
+}
+
+// allot has a scope give the numbers of a range, or takes a range back.
+func (c *seriesCall) allot(m *raftlogv1.SeriesAllot) ([]byte, *refusal) {
+	return c.dst, c.in(m.GetName(), func(i *series.Series) error {
+		if full := c.roomFor(i, nil, [][]string{m.GetScope()}); full != nil {
+			return full
+		}
+		return i.Allot(c.now, m)
+	})
 }
 
 func (c *seriesCall) resume(m *raftlogv1.SeriesResume) ([]byte, *refusal) {
@@ -259,7 +276,7 @@ var definitionFields = map[string]string{
 	"format": "definition.format", "reset": "definition.reset_by", "order": "definition.order",
 	"on_release": "definition.on_release", "on_expiry": "definition.on_expiry",
 	"max_open": "definition.max_open", "max_keys": "definition.max_keys", "max_ahead_days": "definition.max_ahead_days",
-	"time_zone": "definition.time_zone",
+	"time_zone": "definition.time_zone", "max_length": "definition.max_length", "allowed": "definition.allowed",
 }
 
 // refuseSeries translates an error of a series; nil of nil. A refusal stays as it is.

@@ -48,10 +48,10 @@ func (s *State) ReadSeries(db, name string, read func(NamedSeries, *series.Serie
 	return i != nil
 }
 
-// PreviewSeries says what the definition of a series would do, or why it would be refused: how many
-// open numbers would be forgotten, and whether the series would give no numbers. Nothing changes.
+// PreviewSeries says what the definition of a series would do, or why it would be refused: what
+// would be forgotten, and whether the series would give no numbers. Nothing changes.
 func (s *State) PreviewSeries(db string, now time.Time, m *raftlogv1.SeriesDefine) (
-	forgets int64, suspended bool, refused *raftlogv1.Refusal,
+	forgets series.Forgotten, suspended bool, refused *raftlogv1.Refusal,
 ) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -60,15 +60,15 @@ func (s *State) PreviewSeries(db string, now time.Time, m *raftlogv1.SeriesDefin
 	i := call.find(m.GetName())
 	if i == nil {
 		fresh, why := call.fresh(m)
-		return 0, why == nil && fresh.Suspended(), why.message()
+		return forgets, why == nil && fresh.Suspended(), why.message()
 	}
 	suspended = i.is.Suspended()
 	d, begins := series.DefinitionOf(m.GetDefinition()), m.GetBegins()
 	if i.is.Repeats(d, m.GetExpectedVersion(), begins...) {
-		return 0, suspended, nil
+		return forgets, suspended, nil
 	}
 	if full := call.roomFor(i.is, nil, begun(begins)); full != nil {
-		return 0, suspended, full.message()
+		return forgets, suspended, full.message()
 	}
 	forgets, err := i.is.At(call.now).Preview(d, m.GetExpectedVersion(), begins...)
 	return forgets, suspended, refuseSeries(err).message()

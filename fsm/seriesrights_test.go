@@ -20,11 +20,13 @@ func TestRightsOnSeriesInTheLog(t *testing.T) {
 		need rights.Right
 	}{
 		"take":      {&raftlogv1.SeriesTake{Name: "s", Keys: []string{"a"}}, rights.Number},
+		"enter":     {&raftlogv1.SeriesTake{Name: "s", Keys: []string{"a"}, Number: 7, Because: "moved"}, rights.Series},
 		"confirm":   {&raftlogv1.SeriesEnd{Name: "s", State: uint32(series.Confirmed), Keys: keys}, rights.Number},
 		"void":      {&raftlogv1.SeriesEnd{Name: "s", State: uint32(series.Voided), Keys: keys}, rights.Series},
 		"release":   {&raftlogv1.SeriesEnd{Name: "s", State: uint32(series.Released), Keys: keys}, rights.Series},
 		"define":    {&raftlogv1.SeriesDefine{Name: "s"}, rights.Series},
 		"delete":    {&raftlogv1.SeriesDelete{Name: "s"}, rights.Series},
+		"allot":     {&raftlogv1.SeriesAllot{Name: "s"}, rights.Series},
 		"close":     {&raftlogv1.SeriesCloseScope{Name: "s"}, rights.Series},
 		"resume":    {&raftlogv1.SeriesResume{Name: "s"}, rights.Series},
 		"reconcile": {&raftlogv1.SeriesReconcile{Name: "s", Numbers: keys}, rights.Series},

@@ -11,8 +11,8 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// maxUnacknowledged is how far a group's sequence number may be ahead of what
-// its origin acknowledged, and so how many results a session keeps at most.
+// maxUnacknowledged bounds the lead of a group's sequence number over the numbers acknowledged by
+// its origin, and so the results that a session keeps.
 const maxUnacknowledged = 64
 
 // session is the record of a node's start, so that its groups are applied once however often the
@@ -149,8 +149,9 @@ func (a *sessionStore) drop(node nodeid.ID) {
 	delete(a.byOrigin, node)
 }
 
-// records are a record without results of each session, then one for each group's results, so that no
-// record is larger than a group makes it. The list of results is copied: the state takes out and puts in.
+// records has a record of each session without results, then a record for each group's results, so that a
+// record is no larger than a group makes it. The list of results is copied, because the state changes it
+// in place.
 func (a *sessionStore) records() records {
 	frozen := make([]session, 0, len(a.byOrigin))
 	for _, s := range a.byOrigin {
@@ -164,7 +165,7 @@ func (a *sessionStore) records() records {
 	})
 }
 
-// record is the record with a group's results; that of no group has none.
+// record is the record with a group's results, or without results for the zero group.
 func (s session) record(r sessionResult) records {
 	m := &raftlogv1.SessionRecord{Origin: s.origin[:], Session: s.number, Acknowledged: s.acknowledged}
 	if r.sequence > 0 {

@@ -14,9 +14,10 @@ type SettingInfo struct {
 	Default int64
 	// Min and Max are the smallest and largest value it may have.
 	Min, Max int64
-	// Description says what the setting does, and its unit.
+	// Description is the setting's effect, and its unit.
 	Description string
-	// Lowered says what a lower value loses or refuses; commands ask before they set one.
+	// Lowered is the effect of a lower value: losses and refusals. Commands ask before they set a
+	// lower value.
 	Lowered string
 }
 
@@ -40,42 +41,42 @@ const (
 var settingTable = [settingCount]SettingInfo{
 	settingRequestWindow: {
 		Key: "request-window", Default: 1_000_000, Min: 1, Max: 20_000_000,
-		Description: "how many request ids are remembered",
-		Lowered:     "the oldest request ids beyond it are forgotten, and a retry under one of them is refused with REQUEST_ID_EXPIRED",
+		Description: "the greatest number of remembered request ids",
+		Lowered:     "the oldest request ids beyond it are forgotten, and their retries are refused with REQUEST_ID_EXPIRED",
 	},
 	settingMaxIdentities: {
 		Key: "max-identities", Default: 5_000_000, Min: 0, Max: 100_000_000,
-		Description: "how many identities there may be, in all databases, deleted but not forgotten ones included",
+		Description: "the greatest number of identities in all databases, including deleted but not forgotten identities",
 		Lowered:     "new identities are refused while there are as many",
 	},
 	settingMaxHiLos: {
 		Key: "max-hilos", Default: 5_000_000, Min: 0, Max: 100_000_000,
-		Description: "how many HiLo counters there may be, in all databases",
+		Description: "the greatest number of HiLo counters in all databases",
 		Lowered:     "new HiLo counters are refused while there are as many",
 	},
 	settingMaxClaims: {
 		Key: "max-claims", Default: 5_000_000, Min: 0, Max: 100_000_000,
-		Description: "how many ids may be claimed, in all databases",
+		Description: "the greatest number of claims in all databases",
 		Lowered:     "claims are refused while there are as many",
 	},
 	settingMaxDatabases: {
 		Key: "max-databases", Default: 10_000, Min: 1, Max: 1_000_000,
-		Description: "how many databases there may be, and how many of them each node may count etags for",
+		Description: "the greatest number of databases, and of databases for which each node keeps etags",
 		Lowered:     "new databases are refused while there are as many",
 	},
 	settingMaxNameBytes: {
 		Key: "max-name-bytes-total", Default: 1 << 30, Min: 0, Max: 1 << 40,
-		Description: "how many bytes the names of all identities, HiLo counters, claims, series, their keys and scopes may have together",
-		Lowered:     "new names are refused while all have as many bytes",
+		Description: "the greatest size in bytes of the names of all identities, HiLo counters, claims, series, their keys and scopes",
+		Lowered:     "new names are refused while all names have as many bytes",
 	},
 	settingMaxDatabaseNames: {
 		Key: "max-names-per-database", Default: 300_000_000, Min: 0, Max: 300_000_000,
-		Description: "how many identities, HiLo counters, claims, series, their keys and scopes one database may have together",
+		Description: "the greatest number of identities, HiLo counters, claims, series, their keys and scopes together in one database",
 		Lowered:     "new names are refused in a database that has as many",
 	},
 	settingMaxDatabaseNameBytes: {
 		Key: "max-name-bytes-per-database", Default: 1 << 40, Min: 0, Max: 1 << 40,
-		Description: "how many bytes the names of one database may have together",
+		Description: "the greatest size in bytes of the names of one database",
 		Lowered:     "new names are refused in a database whose names have as many bytes",
 	},
 }
@@ -105,8 +106,8 @@ func settingByKey(key string) (settingID, bool) {
 	return 0, false
 }
 
-// settingSet changes a setting. A limit below the present use stops growth and
-// takes nothing away; only the window of request ids shrinks, by some with each entry from this one on.
+// settingSet changes a setting. A limit below the present use stops growth and removes nothing; only
+// the window of request ids shrinks, by some with each entry from this one on.
 func (c *contents) settingSet(dst []byte, now moment, _ op.Operation, set *raftlogv1.SettingSet) ([]byte, *refusal) {
 	id, ok := settingByKey(set.GetKey())
 	if !ok {
@@ -132,6 +133,27 @@ func checkSetting(id settingID, value int64) *refusal {
 func (s *settingStore) quota(limit settingID) *refusal {
 	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "",
 		"the limit %s of %d is reached", settingTable[limit].Key, s.value(limit))
+}
+
+// LimitsUsed returns the used share of each limit, by its key; of a limit for each database, the share of
+// the database that uses most.
+func (s *State) LimitsUsed() map[string]float64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	d := &s.contents.databases
+	used := d.kinds
+	used[settingMaxNameBytes], used[settingMaxDatabases] = d.nameBytes, d.counting()
+	for _, one := range d.used {
+		used[settingMaxDatabaseNames] = max(used[settingMaxDatabaseNames], one.names)
+		used[settingMaxDatabaseNameBytes] = max(used[settingMaxDatabaseNameBytes], one.bytes)
+	}
+	shares := map[string]float64{}
+	for id, info := range settingTable {
+		if settingID(id) != settingRequestWindow {
+			shares[info.Key] = float64(used[id]) / float64(max(1, d.limits.values[id]))
+		}
+	}
+	return shares
 }
 
 func (s *settingStore) records() records {

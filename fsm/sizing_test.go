@@ -17,7 +17,7 @@ import (
 
 // sized is something that the state keeps, as docs/evidence/sizing.md counts it.
 type sized struct {
-	// prepare, if set, returns what is applied first, where there will be n.
+	// prepare, if set, returns the operation to apply first, before n are added.
 	prepare func(n int) []byte
 	// times is how many operations there are for each.
 	times int
@@ -98,8 +98,7 @@ func twoSizes() []int {
 	return []int{5_000, 20_000}
 }
 
-// sizedLog returns a log whose state has n of what is sized, and what that took of the
-// heap.
+// sizedLog returns a log whose state has n of the kind, and the heap that they take.
 func sizedLog(t testing.TB, kind sized, n int) (l *testLog, heapBytes uint64) {
 	t.Helper()
 	l = newFormedLog(t)
@@ -111,8 +110,7 @@ func sizedLog(t testing.TB, kind sized, n int) (l *testLog, heapBytes uint64) {
 	return l, heapInUse() - before
 }
 
-// TestSizes compares the page with what the state keeps of n, in memory and in its
-// snapshot.
+// TestSizes compares the page with the memory and the snapshot that n of a kind take.
 func TestSizes(t *testing.T) {
 	page := sizing.Read(t, "one of these")
 	if known := slices.Sorted(maps.Keys(sizes)); !slices.Equal(page.Rows(), known) {

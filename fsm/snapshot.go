@@ -27,7 +27,7 @@ type Snapshot struct {
 }
 
 // records are those of a part of the state, as it was at one log index. A record is valid until the next
-// one is asked for, and one goroutine at a time asks for them.
+// is requested; one goroutine at a time requests them.
 type records = iter.Seq[*raftlogv1.SnapshotRecord]
 
 // Snapshot returns the state as it is now. It takes some microseconds, whatever the size
@@ -81,7 +81,7 @@ func each(parts []records, f func(*raftlogv1.SnapshotRecord) error) error {
 	return nil
 }
 
-// snapshot takes the state's lock, under which it is called: what is frozen later is frozen under it.
+// snapshot is called under the state's lock, which later freezes take too.
 func (c *contents) snapshot(lock sync.Locker) *Snapshot {
 	return &Snapshot{
 		header: &raftlogv1.SnapshotHeader{
@@ -121,7 +121,7 @@ func recordsOfEach[T any](values iter.Seq[T], of func(T) records) records {
 	}
 }
 
-// recordsIn returns the records of all names in a table. There are many, so one record is changed for each.
+// recordsIn returns the records of all names in a table. There are many, so they reuse one record.
 func recordsIn[V any](t *table.Table[V], record func(table.Entry[V]) *raftlogv1.SnapshotRecord) records {
 	frozen := t.Freeze()
 	return func(yield func(*raftlogv1.SnapshotRecord) bool) {

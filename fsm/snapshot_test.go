@@ -297,8 +297,8 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// FuzzRestoreRecords gives any bytes that are records a right header, checksums and count, so that
-// what reads the records is reached.
+// FuzzRestoreRecords adds a right header, checksums and count to any bytes that are records, so
+// that the readers of the records are reached.
 func FuzzRestoreRecords(f *testing.F) {
 	var all []byte
 	err := richLog(f).state.Snapshot().EachRecord(func(m *raftlogv1.SnapshotRecord) error {

@@ -34,7 +34,7 @@ func eachRecord(in *backup.Reader, f func(*raftlogv1.SnapshotRecord) error) erro
 // Records are passed in batches, at most this many ahead.
 const recordBatch, batchesAhead = 512, 4
 
-// decodeAhead sends records until the last one, an error, or stop is closed.
+// decodeAhead sends records until the last, an error, or stop is closed.
 func decodeAhead(in *backup.Reader, ahead chan<- []*raftlogv1.SnapshotRecord, stop <-chan struct{}) error {
 	for {
 		batch := make([]*raftlogv1.SnapshotRecord, 0, recordBatch)

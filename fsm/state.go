@@ -12,17 +12,17 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// ErrCorrupt is what Apply and Restore return, wrapped, for damaged bytes.
+// ErrCorrupt is wrapped in the errors of Apply and Restore for damaged bytes.
 var ErrCorrupt = errors.New("fsm: corrupt")
 
-// ErrWrongCluster is what Apply and Restore return, wrapped, for an entry or a
-// snapshot of another cluster.
+// ErrWrongCluster is wrapped in the errors of Apply and Restore for an entry or a snapshot of
+// another cluster.
 var ErrWrongCluster = errors.New("fsm: of another cluster")
 
 // ErrOrder is Apply's error, wrapped, for an entry whose index is not above the applied index.
 var ErrOrder = errors.New("fsm: log index out of order")
 
-// Config is what a State needs.
+// Config configures a State.
 type Config struct {
 	// Logger gets messages for operators; nil discards them.
 	Logger *slog.Logger
@@ -87,8 +87,8 @@ func (s *State) use(c *contents) {
 // results are shared with the state and must not be changed. The entry is not kept.
 //
 // An error means that the entry was not applied at all and that the node must stop:
-// *raftlog.UnknownFormatError, or one that wraps ErrCorrupt, ErrWrongCluster or ErrOrder.
-// A refused operation is not an error: its result has the refusal.
+// *raftlog.UnknownFormatError, or an error that wraps ErrCorrupt, ErrWrongCluster or ErrOrder. A
+// refused operation is not an error: its result has the refusal.
 func (s *State) Apply(index uint64, entry []byte) ([]raftlog.GroupResult, error) {
 	e, err := raftlog.DecodeEntry(entry, s.cfg.MaxFormat)
 	if errors.Is(err, raftlog.ErrCorrupt) {

@@ -261,7 +261,7 @@ func (p *transcript) joinToken(l line) *raftlogv1.Operation {
 		p.t.Fatal(err)
 	}
 	return &raftlogv1.Operation{Op: &raftlogv1.Operation_JoinTokenCreate{JoinTokenCreate: &raftlogv1.JoinTokenCreate{
-		TokenHash: hash[:], Tag: l.text("tag", ""), Watcher: l.is("watcher"), ExpiresUnixNano: p.now.Add(valid).UnixNano(),
+		TokenHash: hash[:], Tag: l.text("tag", ""), Watcher: l.is("watcher"), ValidNanos: int64(valid),
 	}}}
 }
 

@@ -36,6 +36,17 @@ func (p *transcript) series(l line) *raftlogv1.Operation {
 		o.Op = &raftlogv1.Operation_SeriesEnd{SeriesEnd: end}
 	case "close":
 		o.Op = &raftlogv1.Operation_SeriesCloseScope{SeriesCloseScope: &raftlogv1.SeriesCloseScope{Name: l.name(0), Scope: l.list("scope")}}
+	case "allot":
+		from, to, _ := strings.Cut(l.name(1), ":")
+		allotment := &raftlogv1.SeriesAllotment{Note: l.text("note", "")}
+		allotment.From, _ = strconv.ParseInt(from, 10, 64)
+		allotment.To, _ = strconv.ParseInt(to, 10, 64)
+		if until, ok := l.options["until"]; ok {
+			allotment.Until = p.date(until)
+		}
+		o.Op = &raftlogv1.Operation_SeriesAllot{SeriesAllot: &raftlogv1.SeriesAllot{
+			Name: l.name(0), Scope: l.list("scope"), Allotment: allotment, Withdraw: l.int("withdraw") == 1,
+		}}
 	case "resume":
 		resume := &raftlogv1.SeriesResume{Name: l.name(0), More: l.int("more") == 1}
 		for _, name := range l.names[1:] {
@@ -86,17 +97,24 @@ func (p *transcript) date(text string) *int32 {
 }
 
 func (p *transcript) definition(l line) *raftlogv1.SeriesDefinition {
-	return &raftlogv1.SeriesDefinition{
+	d := &raftlogv1.SeriesDefinition{
 		Format: l.text("format", "{number}"), ResetBy: uint32(l.int("reset")), Order: uint32(l.int("order")),
 		OnRelease: uint32(l.int("on-release")), OnExpiry: uint32(l.int("on-expiry")), ExpiresInNanos: p.nanos(l, "expires"),
-		MaxOpen: l.int("max-open"), MaxKeys: l.int("max-keys"), MaxAheadDays: int32(l.int("ahead")), TimeZone: l.text("zone", ""),
+		MaxOpen: l.int("max-open"), MaxKeys: l.int("max-keys"), TimeZone: l.text("zone", ""), MaxLength: uint32(l.int("max-length")),
 	}
+	if _, given := l.options["ahead"]; given {
+		d.MaxAheadDays = proto.Int32(int32(l.int("ahead")))
+	}
+	if values := l.list("allowed"); values != nil {
+		d.Allowed = []*raftlogv1.SeriesAllowed{{Name: "branch", Values: values}}
+	}
+	return d
 }
 
 func (p *transcript) take(l line) *raftlogv1.SeriesTake {
 	take := &raftlogv1.SeriesTake{
 		Name: l.name(0), Values: l.list("values"), Keys: l.names[1:], UtcOffsetSeconds: int32(l.int("offset")),
-		Label: l.text("label", ""), ExpiresInNanos: p.nanos(l, "expires"),
+		Label: l.text("label", ""), ExpiresInNanos: p.nanos(l, "expires"), Number: l.int("number"), Because: l.text("because", ""),
 	}
 	if date, ok := l.options["date"]; ok {
 		take.Date = p.date(date)
@@ -136,6 +154,9 @@ func showNumbers(numbers []*raftlogv1.SeriesNumber) string {
 		if n.Label != "" {
 			all[i] += " [" + n.Label + "]"
 		}
+		if n.Note != "" {
+			all[i] += " by " + n.Note
+		}
 	}
 	return strings.Join(all, ", ")
 }
@@ -150,7 +171,7 @@ func (p *transcript) readSeries(db string, l line) string {
 		return strings.Join(all, "; ")
 	}
 	found := p.state.ReadSeries(db, l.name(0), func(_ NamedSeries, s *series.Series) {
-		for _, scope := range s.At(p.now.UnixNano()).Report(0, 100) {
+		for _, scope := range s.At(p.now.UnixNano()).Report(0, 100, 0) {
 			numbers, _, err := s.At(p.now.UnixNano()).Numbers(scope.Scope, 0, 0, 100)
 			if err != nil {
 				p.t.Error(err)

@@ -12,8 +12,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// show says a result in words. The index is said only where it is not that of
-// the entry just applied.
+// show renders a result. The index is shown only where it differs from that of the entry just
+// applied.
 func (p *transcript) show(r *raftlogv1.Result) string {
 	s := p.answer(r)
 	if r.GetLogIndex() != p.index {
@@ -77,7 +77,7 @@ func (p *transcript) answer(r *raftlogv1.Result) string {
 	return "done"
 }
 
-// showOutstanding says a range, and who holds it.
+// showOutstanding renders a range and its holder.
 func (p *transcript) showOutstanding(o hilo.Outstanding) string {
 	h := HolderOf(o)
 	if h == nil {

@@ -130,19 +130,6 @@ func TestNextRefuses(t *testing.T) {
 	}
 }
 
-// A block at the very end can be used to its last number, and not beyond.
-func TestNextUpToTheEnd(t *testing.T) {
-	c := hilo.Counter{Max: math.MaxInt64 - 64, Peak: math.MaxInt64 - 64}
-	c, _ = next(t, c, 32, 0, 1)
-	c, r := next(t, c, 32, 0, 2)
-	if r.High != math.MaxInt64 {
-		t.Errorf("the last range is %v", r)
-	}
-	if _, _, err := c.Next(1, 0, 3, hilo.Holder{}); !errors.Is(err, hilo.ErrExhausted) {
-		t.Errorf("beyond the end: %v", err)
-	}
-}
-
 func TestReturn(t *testing.T) {
 	before, a := next(t, hilo.Counter{}, 32, 0, 1)
 	before, b := next(t, before, 32, 0, 2)

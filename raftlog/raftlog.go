@@ -7,7 +7,8 @@ import (
 	"github.com/idnode/idnode/internal/wire"
 )
 
-// FormatVersion is the newest log format this package reads and writes.
+// FormatVersion is the newest log format this package reads and writes. The next is 4: programs before the
+// first release wrote other formats as 2 and 3.
 const FormatVersion = 1
 
 // Bounds on what is decoded. They are far above what a leader puts into one entry; they

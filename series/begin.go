@@ -7,13 +7,13 @@ import (
 )
 
 // checkBegins finds a scope that cannot begin at a number.
-func (x *contents) checkBegins(begins []*raftlogv1.SeriesBegin) error {
+func (x *contents) checkBegins(d *Definition, begins []*raftlogv1.SeriesBegin) error {
 	if len(begins) > MaxBegins {
 		return invalid("begins", "are more than 1000")
 	}
 	seen, more := map[string]bool{}, 0
 	for _, b := range begins {
-		detail := x.wrongBegin(b)
+		detail := x.wrongBegin(d, b)
 		if detail == "" && seen[ScopeName(b.GetScope())] {
 			detail = "have a scope twice"
 		}
@@ -32,18 +32,26 @@ func (x *contents) checkBegins(begins []*raftlogv1.SeriesBegin) error {
 }
 
 // wrongBegin says why a scope cannot begin at a number.
-func (x *contents) wrongBegin(b *raftlogv1.SeriesBegin) string {
+func (x *contents) wrongBegin(d *Definition, b *raftlogv1.SeriesBegin) string {
 	if b.GetFirst() < 1 || b.GetFirst() > x.most() {
 		return "have a number that is none of the format"
 	}
-	_, _, err := x.format.ParseScope(b.GetScope())
+	_, values, err := x.format.ParseScope(b.GetScope())
 	switch c := x.scopes.lookUp(b.GetScope()); {
 	case c == nil && err != nil:
 		return "have a scope that is not one of the format"
-	case c == nil, c.offset == b.GetFirst()-1: // It begins, or is as it is.
+	case c != nil && c.offset == b.GetFirst()-1: // It is as it is.
+		return ""
+	case d.refuseValues(x.format, values) != nil:
+		return "have a scope with a value that is not allowed"
+	case b.GetFirst() > d.most(x.format, values):
+		return "have a number whose text is longer than max_length"
+	case c == nil:
 		return ""
 	case !c.empty():
 		return "have a scope that has numbers"
+	case !c.allotted.none():
+		return "have a scope with allotments"
 	case c.closed:
 		return "have a scope that is closed"
 	}

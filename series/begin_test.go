@@ -26,14 +26,14 @@ func begun(t *testing.T) *series.Series {
 // belong to nobody here.
 func TestAScopeBeginsInMidYear(t *testing.T) {
 	s := begun(t)
-	if sum := s.At(1).Report(0, 10)[0]; sum.Before != 542 || sum.Last != 542 || sum.Open != 0 {
+	if sum := s.At(1).Report(0, 10, 0)[0]; sum.Before != 542 || sum.Last != 542 || sum.Open != 0 {
 		t.Errorf("before the first number: %+v", sum)
 	}
 	got := texts(mustTake(t, s, 1, request("a", "b")))
 	if !slices.Equal(got, []string{"BERLIN-2026-0543", "BERLIN-2026-0544"}) {
 		t.Errorf("got %v", got)
 	}
-	if sum := s.At(1).Report(0, 10)[0]; sum.Before != 542 || sum.Last != 544 || sum.Open != 2 || s.Verify() != nil {
+	if sum := s.At(1).Report(0, 10, 0)[0]; sum.Before != 542 || sum.Last != 544 || sum.Open != 2 || s.Verify() != nil {
 		t.Errorf("%+v, %v", sum, s.Verify())
 	}
 	all, _, err := s.At(1).Numbers(berlin, 0, 0, 10)
@@ -91,7 +91,7 @@ func TestABeginIsInFrozenCopies(t *testing.T) {
 	}
 	other = mustNew(t, &raftlogv1.SeriesBegin{Scope: berlin, First: 2})
 	merge(t, other, s.Freeze())
-	if sum := other.At(1).Report(0, 10)[0]; sum.Before != 542 || sum.Last != 543 {
+	if sum := other.At(1).Report(0, 10, 0)[0]; sum.Before != 542 || sum.Last != 543 {
 		t.Errorf("merged into %+v", sum)
 	}
 }
@@ -119,7 +119,7 @@ func TestABeginThatWasWrong(t *testing.T) {
 		if got := restored(t, s.Freeze()); got.Hash() != s.Hash() {
 			t.Errorf("begun at %d, restored with another hash", first)
 		}
-		if sum := s.At(1).Report(0, 10)[0]; sum.Before != first-1 {
+		if sum := s.At(1).Report(0, 10, 0)[0]; sum.Before != first-1 {
 			t.Errorf("begun at %d: %+v", first, sum)
 		}
 	}

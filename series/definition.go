@@ -2,6 +2,8 @@ package series
 
 import (
 	"math"
+	"reflect"
+	"slices"
 	"time"
 
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -26,6 +28,9 @@ type OnRelease uint8
 const (
 	// ReleaseVoids voids it.
 	ReleaseVoids OnRelease = iota
+	// ReleaseReusesNewest gives it to another key if it is the scope's last number, or all above it were
+	// given back too; else it voids it.
+	ReleaseReusesNewest
 	// ReleaseReuses gives it to another key, the lowest first.
 	ReleaseReuses
 )
@@ -57,9 +62,14 @@ type Definition struct {
 	// MaxOpen is how many numbers of a scope may be open, MaxKeys how many keys the series
 	// may know; 0 is without limit.
 	MaxOpen, MaxKeys int64
-	// MaxAheadDays is how many days a new number's date may be after the present day. 0 means 1 if
-	// dates have an order, because a later date would end the scope, and else 366.
+	// MaxAheadDays is how many days a new number's date may be after the present day, if AheadGiven is
+	// true. Else it is 1 if dates have an order, because a later date would end the scope, and else 366.
 	MaxAheadDays int32
+	AheadGiven   bool
+	// MaxLength is how many characters a text may have; 0 is without limit.
+	MaxLength uint32
+	// Allowed has the values that calls may give: of each name, no others; of a name that is not here, any.
+	Allowed []*raftlogv1.SeriesAllowed
 
 	// TimeZone is the zone of dates that callers do not give, by its IANA name; "" is UTC. It is stored alone.
 	TimeZone string
@@ -67,11 +77,24 @@ type Definition struct {
 
 // DefinitionMessage returns a definition as it is in the log.
 func DefinitionMessage(d Definition) *raftlogv1.SeriesDefinition {
-	return &raftlogv1.SeriesDefinition{
+	m := &raftlogv1.SeriesDefinition{
 		Format: d.Format, ResetBy: uint32(d.Reset), Order: uint32(d.Order), OnRelease: uint32(d.OnRelease), OnExpiry: uint32(d.OnExpiry),
 		ExpiresInNanos: int64(d.ExpiresIn), MaxOpen: d.MaxOpen, MaxKeys: d.MaxKeys, TimeZone: d.TimeZone,
-		MaxAheadDays: d.MaxAheadDays,
+		MaxLength: d.MaxLength, Allowed: d.Allowed,
 	}
+	if d.AheadGiven {
+		m.MaxAheadDays = &d.MaxAheadDays
+	}
+	return m
+}
+
+// equal reports whether two definitions are one.
+func (d Definition) equal(other Definition) bool {
+	same := slices.EqualFunc(d.Allowed, other.Allowed, func(a, b *raftlogv1.SeriesAllowed) bool {
+		return a.GetName() == b.GetName() && slices.Equal(a.GetValues(), b.GetValues())
+	})
+	d.Allowed, other.Allowed = nil, nil
+	return same && reflect.DeepEqual(d, other)
 }
 
 // small returns a choice of the log. One that does not fit is the greatest, which none has.
@@ -83,12 +106,12 @@ func DefinitionOf(m *raftlogv1.SeriesDefinition) Definition {
 		Format: m.GetFormat(), Reset: format.Reset(small(m.GetResetBy())), Order: Order(small(m.GetOrder())),
 		OnRelease: OnRelease(small(m.GetOnRelease())), OnExpiry: OnExpiry(small(m.GetOnExpiry())),
 		ExpiresIn: time.Duration(m.GetExpiresInNanos()), MaxOpen: m.GetMaxOpen(), MaxKeys: m.GetMaxKeys(), TimeZone: m.GetTimeZone(),
-		MaxAheadDays: m.GetMaxAheadDays(),
+		MaxAheadDays: m.GetMaxAheadDays(), AheadGiven: m != nil && m.MaxAheadDays != nil, MaxLength: m.GetMaxLength(), Allowed: m.GetAllowed(),
 	}
 }
 
-// check finds what no series can be.
-func (d Definition) check() error {
+// check finds what no series can be whose texts have a format.
+func (d Definition) check(f *format.Format) error {
 	switch {
 	case d.Order > OrderOneOpen:
 		return invalid("order", "is unknown")
@@ -99,6 +122,8 @@ func (d Definition) check() error {
 	case d.Order != OrderAny && d.OnRelease == ReleaseReuses:
 		// A reused number precedes others with earlier dates.
 		return invalid("on_release", "gives numbers again, which the order of the dates excludes")
+	case d.OnRelease == ReleaseReusesNewest && d.OnExpiry == ExpiryReuses:
+		return invalid("on_expiry", "gives numbers again, which reuse-newest excludes")
 	case d.Order != OrderAny && d.OnExpiry == ExpiryReuses:
 		return invalid("on_expiry", "gives numbers again, which the order of the dates excludes")
 	case d.ExpiresIn < 0 || d.ExpiresIn > MaxExpiresIn:
@@ -112,7 +137,7 @@ func (d Definition) check() error {
 	case len(d.TimeZone) > MaxTimeZoneBytes || !visible(d.TimeZone):
 		return invalid("time_zone", "is longer than 64 bytes, or has invisible characters")
 	}
-	return nil
+	return d.checkTexts(f)
 }
 
 // follows finds what a definition does not change once numbers are in the books: what was
@@ -142,7 +167,7 @@ func (d Definition) renumbers(old Definition) bool {
 // maxAhead returns how many days a date may be after the present day.
 func (d *Definition) maxAhead() format.Date {
 	switch {
-	case d.MaxAheadDays != 0:
+	case d.AheadGiven:
 		return format.Date(d.MaxAheadDays)
 	case d.Order != OrderAny:
 		return 1

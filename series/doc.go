@@ -35,6 +35,15 @@ const (
 	MaxUnknownAtOnce = 1_000_000
 	// MaxBegins bounds the scopes that one definition has begin above 1.
 	MaxBegins = 1000
+	// MaxSecretBytes is how many bytes of a secret count.
+	MaxSecretBytes = 32
+	// MaxAllowed bounds the values that one definition allows.
+	MaxAllowed = 100
+	// MaxAllotments bounds the ranges that are allotted to a scope, and MaxNoteBytes the length of a note.
+	MaxAllotments = 100
+	MaxNoteBytes  = 64
+	// MaxPassed bounds the numbers that one Take voids because it enters a number above them.
+	MaxPassed = 10_000
 	// MaxScopes is the greatest number of scopes of a series.
 	MaxScopes = 1 << 20
 	// MinExpiresIn is the shortest reservation that a caller may ask for, unless the

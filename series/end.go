@@ -1,6 +1,8 @@
 package series
 
 import (
+	"slices"
+
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -29,6 +31,12 @@ func (s *Series) End(now int64, m *raftlogv1.SeriesEnd) ([]*raftlogv1.SeriesNumb
 			return nil, err
 		}
 	}
+	// The last numbers first: those that are given back together go back together.
+	for _, at := range slices.Backward(slices.Sorted(slices.Values(refs))) {
+		if at != 0 {
+			s.end(at, e)
+		}
+	}
 	numbers := make([]*raftlogv1.SeriesNumber, len(names))
 	for i, at := range refs {
 		if at == 0 {
@@ -36,17 +44,24 @@ func (s *Series) End(now int64, m *raftlogv1.SeriesEnd) ([]*raftlogv1.SeriesNumb
 			numbers[i] = &raftlogv1.SeriesNumber{Key: names[i], Number: lost.number, State: uint32(Released)}
 			continue
 		}
-		c := s.scopes.own(at.scope())
-		switch state, _ := s.stateOf(c.at(at.number())); state {
-		case Open:
-			c.end(at.number(), e.state, e.reason)
-		case Unknown:
-			c.end(at.number(), min(e.state, Voided), e.reason)
-		}
-		s.settle(c, settledByKey)
-		numbers[i] = s.number(c, at.number())
+		numbers[i] = s.number(s.scopes.at(at.scope()), at.number())
 	}
 	return numbers, nil
+}
+
+// end gives a number that is judged its last state.
+func (s *Series) end(at ref, e ending) {
+	c := s.scopes.own(at.scope())
+	state, _ := s.stateOf(c.at(at.number()))
+	switch {
+	case state == Open && e.state == Released && !s.goesBack(c, at.number()):
+		c.end(at.number(), Voided, e.reason)
+	case state == Open:
+		c.end(at.number(), e.state, e.reason)
+	case state == Unknown:
+		c.end(at.number(), min(e.state, Voided), e.reason)
+	}
+	s.settle(c, settledByKey)
 }
 
 // ending is what open numbers become.
@@ -65,9 +80,6 @@ func (s *rules) ending(m *raftlogv1.SeriesEnd) (ending, error) {
 	case Voided:
 		return ending{state: Voided, reason: m.GetReason()}, checkReason(m.GetReason())
 	case Released:
-		if s.definition.OnRelease == ReleaseVoids {
-			state = Voided
-		}
 		return ending{state: state, reason: ReasonReleased, release: true}, nil
 	default:
 		return ending{}, invalid("state", "is no last state of a number")
@@ -98,8 +110,8 @@ func (v *View) judge(b *raftlogv1.SeriesKey, e ending) (ref, error) {
 	if at == 0 {
 		return 0, v.missing(b, e.release)
 	}
-	_, r := v.record(at)
-	number := at.number()
+	c, r := v.record(at)
+	number := c.numberOf(at.number())
 	state, reason := v.stateOf(r)
 	switch {
 	case b.GetNumber() != 0 && b.GetNumber() != number:
@@ -137,5 +149,5 @@ func (s *Series) CloseScope(now int64, values []string) (int64, error) {
 		return 0, err
 	}
 	s.scopes.own(c.index).close()
-	return c.last, nil
+	return c.lastNumber(), nil
 }

@@ -23,12 +23,17 @@ type Request struct {
 
 // TakeFor is Take for a request.
 func (s *Series) TakeFor(now int64, q Request) ([]*raftlogv1.SeriesNumber, error) {
+	return s.Take(now, q.Message(now))
+}
+
+// Message is a request as the log has it.
+func (q Request) Message(now int64) *raftlogv1.SeriesTake {
 	m := &raftlogv1.SeriesTake{Values: q.Values, Keys: q.Keys, Label: q.Label, ExpiresInNanos: int64(q.ExpiresIn)}
 	m.UtcOffsetSeconds = int32(max(math.MinInt32, int64(q.Today-format.DateAt(now, 0))*24*60*60))
 	if date, _ := datesOf(now, m); q.DateGiven || q.Date != date {
 		m.Date = proto.Int32(int32(q.Date))
 	}
-	return s.Take(now, m)
+	return m
 }
 
 // Confirm, Void and Release are End for each of the states.
@@ -65,8 +70,7 @@ func (s *Series) Verify() error {
 func (s *Series) verify(c *scope) (keys int64, err error) {
 	var count [Unknown + 1]int64
 	var deadlines int64
-	for n := c.offset + 1; n <= c.last; n++ {
-		r := c.at(n)
+	for n, r := range c.above(0) {
 		if detail := s.wrong(c, n, r); detail != "" {
 			return 0, &VerifyError{Scope: c.values, Number: n, Detail: detail}
 		}
@@ -77,6 +81,9 @@ func (s *Series) verify(c *scope) (keys int64, err error) {
 		if r.owner() != "" {
 			keys++
 		}
+	}
+	if detail := c.allotted.wrong(c.offset, c.last, s.most()); detail != "" {
+		return 0, &VerifyError{Scope: c.values, Number: c.lastNumber(), Detail: "is the last, and the allotments " + detail}
 	}
 	if count != c.count || deadlines != c.ended(math.MaxInt64) {
 		return 0, &VerifyError{Scope: c.values, Number: c.last, Detail: "is the last, and the sums of the states are wrong"}

@@ -16,7 +16,7 @@ func (r *record) ended(now int64) bool { return r.expires != 0 && r.expires <= n
 
 // span is what some consecutive numbers have: when the time of the first and of the last open
 // one ends, how many are open without an end, released, and confirmed or unknown; and the
-// greatest date of those that are not voided.
+// greatest date of those that documents may have.
 type span struct {
 	first, last             int64
 	endless, released, kept int32
@@ -31,7 +31,7 @@ var noDate = format.FirstDate - 1
 
 func spanOf(r *record) span {
 	s := nothing
-	if r.state != Voided && r.state != 0 {
+	if r.state != Voided && r.state != Released && r.state != 0 {
 		s.date = r.date
 	}
 	switch {
@@ -61,9 +61,11 @@ func (a span) loses(old, now span) bool {
 		old.date == a.date && now.date < old.date
 }
 
-// wanted is what a search looks for: numbers of any of three kinds.
+// wanted is what a search looks for: numbers of any of four kinds.
 type wanted struct {
 	released bool
+	// kept are confirmed and unknown numbers.
+	kept bool
 	// ended are open numbers whose time has ended at a time, lasting all other open ones.
 	ended, lasting bool
 	at             int64
@@ -71,7 +73,7 @@ type wanted struct {
 
 // in reports whether a span can have such a number.
 func (w wanted) in(s *span) bool {
-	return w.released && s.released > 0 || w.ended && s.first <= w.at || w.lasting && (s.last > w.at || s.endless > 0)
+	return w.released && s.released > 0 || w.kept && s.kept > 0 || w.ended && s.first <= w.at || w.lasting && (s.last > w.at || s.endless > 0)
 }
 
 // is reports whether a record is such a number.
@@ -81,6 +83,8 @@ func (w wanted) is(r *record) bool {
 		return w.released
 	case Open:
 		return w.ended && r.ended(w.at) || w.lasting && !r.ended(w.at)
+	case Confirmed, Unknown:
+		return w.kept
 	default:
 		return false
 	}

@@ -26,7 +26,7 @@ func (f Frozen) Record() (*raftlogv1.SeriesRecord, *raftlogv1.SeriesOrigin) {
 	return &raftlogv1.SeriesRecord{
 		Definition: DefinitionMessage(f.definition), Version: f.version, Suspended: f.suspended, TimeUnixNano: f.now,
 		VoidedUntilUnixNano: f.voidedUntil, SinceUnixNano: f.since, Final: final,
-		Forgetting: uint32(f.forgetting),
+		Forgetting: uint32(f.forgetting), Secret: []byte(f.secret),
 	}, f.origin(func() bool { return final })
 }
 
@@ -50,30 +50,39 @@ func (f Frozen) final() bool {
 }
 
 // Pieces yields all numbers, at most 256 of a scope at a time: the scopes in the order in which
-// they began, each from its first number on. Only a scope without numbers has a piece without. There
-// are very many, so one message is reused for all.
+// they began, each from its first number on, and then those from before it. Only a scope without numbers has a
+// piece without. There are very many, so one message is reused for all.
 func (f Frozen) Pieces(yield func(*raftlogv1.SeriesNumbersRecord) bool) {
 	m, stored := &raftlogv1.SeriesNumbersRecord{}, make([]*raftlogv1.SeriesStored, 0, slabSize)
+	piece := func(records []record) bool {
+		for len(stored) < len(records) {
+			stored = append(stored, &raftlogv1.SeriesStored{})
+		}
+		m.Numbers = stored[:len(records)]
+		for i := range records {
+			records[i].fill(stored[i])
+		}
+		return yield(m)
+	}
 	for c := range f.scopes {
 		m.Scope, m.Closed, m.Begin, m.First, m.Numbers = c.values, c.closed, 0, c.offset+1, nil
 		if c.offset > 0 {
 			m.Begin = c.offset + 1
 		}
+		m.Allotments, m.Allotted = c.allotted.messages()
 		if len(c.pages) == 0 && !yield(m) {
 			return
 		}
 		for slab := range c.slabs {
-			for len(stored) < len(slab.records) {
-				stored = append(stored, &raftlogv1.SeriesStored{})
-			}
-			m.Numbers = stored[:len(slab.records)]
-			for i := range slab.records {
-				slab.records[i].fill(stored[i])
-			}
-			if !yield(m) {
+			if !piece(slab.records) {
 				return
 			}
 			m.First += slabSize
+		}
+		for first, records := range c.entered.runs {
+			if m.First = first; !piece(records) {
+				return
+			}
 		}
 	}
 }

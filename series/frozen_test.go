@@ -221,7 +221,7 @@ func TestAPieceIsTakenAsAWhole(t *testing.T) {
 		if got := kind(s.PutNumbers(p)); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
-		if _, ok := s.At(1).WhoHas("y"); ok || s.Hash() != hash || len(s.At(1).Report(0, 100)) != 0 {
+		if _, ok := s.At(1).WhoHas("y"); ok || s.Hash() != hash || len(s.At(1).Report(0, 100, 0)) != 0 {
 			t.Errorf("%s: the series has changed", name)
 		}
 	}
@@ -356,7 +356,7 @@ func TestALapsedNumberOfAnEarlierPeriod(t *testing.T) {
 	if again[0].Text != first[0].Text || again[0].Overdue {
 		t.Errorf("got %+v, want %+v", again, first)
 	}
-	if sums := s.At(20).Report(0, 100); len(sums) != 1 || sums[0].LastDate != today {
+	if sums := s.At(20).Report(0, 100, 0); len(sums) != 1 || sums[0].LastDate != today {
 		t.Errorf("a retry began a scope, or moved its date: %+v", sums)
 	}
 }

@@ -18,8 +18,15 @@ func (s *Series) Hash() uint64 {
 	e := space.Begin(recordSeries).Text(d.Format).Text(d.TimeZone)
 	e = append(e, byte(d.Reset), byte(d.Order), byte(d.OnRelease), byte(d.OnExpiry))
 	e = e.Number(uint64(d.ExpiresIn)).Number(uint64(d.MaxOpen)).Number(uint64(d.MaxKeys)).Number(uint64(d.MaxAheadDays))
+	e = e.Flag(d.AheadGiven).Number(uint64(d.MaxLength)).Number(uint64(len(d.Allowed)))
+	for _, a := range d.Allowed {
+		e = e.Text(a.GetName()).Number(uint64(len(a.GetValues())))
+		for _, v := range a.GetValues() {
+			e = e.Text(v)
+		}
+	}
 	e = e.Number(uint64(s.since)).Number(uint64(s.version)).Number(uint64(s.now)).Number(uint64(s.voidedUntil)).Flag(s.suspended)
-	e = e.Number(uint64(s.forgetting))
+	e = e.Number(uint64(s.forgetting)).Text(s.secret)
 	return uint64(*s.scopes.hash+s.lostHash) + e.Hash()
 }
 
@@ -34,7 +41,15 @@ func hashScopeName(values []string) uint64 {
 
 func (c *scope) hashHeader() uint64 {
 	var space statehash.Space
-	return space.Begin(recordScope).Number(c.name).Number(uint64(c.offset)).Flag(c.closed).Hash()
+	e := space.Begin(recordScope).Number(c.name).Number(uint64(c.offset)).Flag(c.closed)
+	if a := c.allotted; a != nil {
+		e = e.Number(uint64(a.changes))
+		for i := range a.ranges {
+			r := &a.ranges[i]
+			e = e.Number(uint64(r.from)).Number(uint64(r.to)).Number(uint64(r.until)).Text(r.note).Number(uint64(r.starts))
+		}
+	}
+	return e.Hash()
 }
 
 // hashRecord is 0 for a record that has no state yet.

@@ -8,6 +8,7 @@ import (
 
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/series/format"
 )
 
 // encoded is what is hashed, written down a second time: the kind, then numbers in eight
@@ -34,8 +35,15 @@ func fromScratch(f series.Frozen) uint64 {
 	e := encoded{1}.text(d.Format).text(d.TimeZone)
 	e = append(e, byte(d.Reset), byte(d.Order), byte(d.OnRelease), byte(d.OnExpiry))
 	e = e.number(int64(d.ExpiresIn)).number(d.MaxOpen).number(d.MaxKeys).number(int64(d.MaxAheadDays))
+	e = e.flag(d.AheadGiven).number(int64(d.MaxLength)).number(int64(len(d.Allowed)))
+	for _, a := range d.Allowed {
+		e = e.text(a.Name).number(int64(len(a.Values)))
+		for _, v := range a.Values {
+			e = e.text(v)
+		}
+	}
 	hash := e.number(m.GetSinceUnixNano()).number(m.GetVersion()).number(m.GetTimeUnixNano()).number(m.GetVoidedUntilUnixNano()).
-		flag(m.GetSuspended()).number(int64(m.GetForgetting())).sum()
+		flag(m.GetSuspended()).number(int64(m.GetForgetting())).text(string(m.GetSecret())).sum()
 	f.Pieces(func(p *record) bool {
 		hash += pieceFromScratch(p)
 		return true
@@ -55,7 +63,18 @@ func pieceFromScratch(p *record) (hash uint64) {
 	}
 	scope := int64(name.sum())
 	if begin := max(p.Begin, 1); p.First == begin {
-		hash += encoded{2}.number(scope).number(begin - 1).flag(p.Closed).sum()
+		e := encoded{2}.number(scope).number(begin - 1).flag(p.Closed)
+		if p.Allotted > 0 {
+			e = e.number(p.Allotted)
+		}
+		for _, a := range p.Allotments {
+			until := format.LastDate
+			if a.Until != nil {
+				until = format.Date(*a.Until)
+			}
+			e = e.number(a.From).number(a.To).number(int64(until)).text(a.Note).number(a.Starts)
+		}
+		hash += e.sum()
 	}
 	for i, n := range p.Numbers {
 		e := encoded{3}.number(scope).number(p.First + int64(i)).number(n.TakenUnixNano).number(n.ExpiresUnixNano)

@@ -68,26 +68,38 @@ const settledByKey = 2
 
 // free is what another key may get.
 func (s *rules) free() wanted {
-	return wanted{released: s.definition.OnRelease == ReleaseReuses, ended: s.definition.OnExpiry == ExpiryReuses, at: s.now}
+	return wanted{released: s.definition.OnRelease != ReleaseVoids, ended: s.definition.OnExpiry == ExpiryReuses, at: s.now}
+}
+
+// goesBack reports whether a released number of a scope may go to another key. With ReleaseReusesNewest all
+// numbers that wait for one are the last ones of their allotment, or of the scope.
+func (s *rules) goesBack(c *scope, number int64) bool {
+	switch s.definition.OnRelease {
+	case ReleaseReuses:
+		return true
+	case ReleaseReusesNewest:
+		return c.newest(number) && c.allotted.in(number) == c.allotted.in(c.last)
+	}
+	return false
 }
 
 // maxLooked is how many free numbers one call looks at: it holds up all others.
 const maxLooked = 1_000
 
-// run returns the first of the lowest count consecutive numbers that can be given: free
+// run returns the first of the lowest consecutive numbers that the fresh keys can be given: free
 // ones, but for those kept, and numbers that were never given. If the first maxLooked free
-// ones have no such run, these are the latter.
-func (s *rules) run(c *scope, count int64, kept map[ref]bool) int64 {
-	free := s.free()
-	if c.count[Released] == 0 && !(free.ended && c.ends(s.now)) {
+// ones have no such run, these are the latter. A number of an allotment that has ended is not given again.
+func (t *taking) run(c *scope) int64 {
+	free, count := t.free(), int64(len(t.fresh))
+	if c.count[Released] == 0 && !(free.ended && c.ends(t.now)) {
 		return c.last + 1
 	}
 	var first, next int64
-	for n, looked := c.next(0, free), 0; n != 0; n = c.next(n, free) {
+	for n, looked := c.next(t.above(c), free), 0; n != 0; n = c.next(n, free) {
 		if looked++; looked > maxLooked {
 			return c.last + 1
 		}
-		if kept[refOf(c.index, n)] || c.at(n).state == Open && c.at(n).ended(s.voidedUntil) {
+		if t.kept[refOf(c.index, n)] || c.at(n).state == Open && c.at(n).ended(t.voidedUntil) || c.past(n, max(t.today, t.date)) {
 			continue
 		}
 		if n != next {
@@ -101,6 +113,15 @@ func (s *rules) run(c *scope, count int64, kept map[ref]bool) int64 {
 		return first
 	}
 	return c.last + 1
+}
+
+// above returns the place above which numbers may be given again: with ReleaseReusesNewest only those of the newest
+// allotment.
+func (t *taking) above(c *scope) int64 {
+	if a := c.allotted.in(c.last); a != nil && t.definition.OnRelease == ReleaseReusesNewest {
+		return a.starts - 1
+	}
+	return 0
 }
 
 func (s *rules) oldest(c *scope) string {

@@ -2,12 +2,16 @@ package series
 
 import "github.com/idnode/idnode/series/format"
 
-// lastDate returns the greatest date of a scope's numbers that are not voided, and FirstDate if
-// there is none. The order of dates goes by it: a voided number is on no document.
+// lastDate returns the greatest date of a scope's numbers that are not voided or released, and FirstDate
+// if there is none. The order of dates goes by it: such a number is on no document.
 func (s *rules) lastDate(c *scope) format.Date {
 	l := latest{rules: s, scope: c, date: noDate}
+	if c.entered != nil {
+		l.date = c.entered.date
+	}
 	l.look(c.last, c.last) // Mostly it has the greatest date, and no span a greater one.
-	if top := len(c.finder.levels) - 1; top >= 0 {
+	if c.finder != nil {
+		top := len(c.finder.levels) - 1
 		l.descend(top, 0, len(c.finder.levels[top]))
 	} else {
 		l.look(c.offset+1, c.last)
@@ -40,7 +44,7 @@ func (l *latest) descend(level, from, to int) {
 
 // in reports whether a span can have a greater date.
 func (l *latest) in(s *span) bool {
-	return s.date > l.date && (s.endless+s.released+s.kept > 0 || s.last > l.rules.voidedBy())
+	return s.date > l.date && (s.endless+s.kept > 0 || s.last > l.rules.voidedBy())
 }
 
 // look looks at each of some numbers.
@@ -50,7 +54,7 @@ func (l *latest) look(from, to int64) {
 		if r.date <= l.date {
 			continue
 		}
-		if state, _ := l.rules.stateOf(r); state != Voided {
+		if state, _ := l.rules.stateOf(r); state != Voided && state != Released {
 			l.date = r.date
 		}
 	}

@@ -35,7 +35,7 @@ func TestAVoidedDateDoesNotBindTheOrder(t *testing.T) {
 	} {
 		for _, before := range []int{3, 300} { // Without a finder, and with one.
 			d := tt.d
-			d.Format, d.Order, d.MaxAheadDays, d.ExpiresIn = "{number}", series.OrderDates, 3650, time.Minute
+			d.Format, d.Order, d.MaxAheadDays, d.AheadGiven, d.ExpiresIn = "{number}", series.OrderDates, 3650, true, time.Minute
 			s := newSeries(t, d)
 			last := today - 300
 			for i := range before {
@@ -56,7 +56,7 @@ func TestAVoidedDateDoesNotBindTheOrder(t *testing.T) {
 			}
 			now := int64(time.Hour)
 			for _, same := range []*series.Series{s, restored(t, s.Freeze())} {
-				if sum := same.At(now).Report(0, 1)[0]; sum.LastDate != last {
+				if sum := same.At(now).Report(0, 1, 0)[0]; sum.LastDate != last {
 					t.Errorf("%s: the last date is %s, want %s", name, sum.LastDate, last)
 				}
 				if _, err := same.TakeFor(now, of(last-1, "next")); kind(err) != "date back" {
@@ -83,8 +83,10 @@ func TestADateIsAtMostSoFarAhead(t *testing.T) {
 		{series.Definition{Order: series.OrderDates}, 1},
 		{series.Definition{Order: series.OrderOneOpen}, 1},
 		{series.Definition{}, 366},
-		{series.Definition{MaxAheadDays: 3650}, 3650},
-		{series.Definition{Order: series.OrderDates, MaxAheadDays: 31}, 31},
+		{series.Definition{MaxAheadDays: 3650, AheadGiven: true}, 3650},
+		{series.Definition{AheadGiven: true}, 0},
+		{series.Definition{Order: series.OrderDates, AheadGiven: true}, 0},
+		{series.Definition{Order: series.OrderDates, MaxAheadDays: 31, AheadGiven: true}, 31},
 	} {
 		tt.d.Format = "{number}"
 		s := newSeries(t, tt.d)
@@ -101,7 +103,7 @@ func TestADateIsAtMostSoFarAhead(t *testing.T) {
 		}
 	}
 	for _, days := range []int32{-1, 3651} {
-		_, err := series.New(series.Definition{Format: "{number}", MaxAheadDays: days})
+		_, err := series.New(series.Definition{Format: "{number}", MaxAheadDays: days, AheadGiven: true})
 		if wrongField(err) != "max_ahead_days" {
 			t.Errorf("%d days: %v", days, err)
 		}

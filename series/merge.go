@@ -28,7 +28,7 @@ func (s *Series) Merge(b *raftlogv1.SeriesRecord) (more bool, err error) {
 			s.definition.Format, other.definition.Format)
 	}
 	switch {
-	case other.since == s.since && other.definition.renumbers(s.definition):
+	case other.since == s.since && (other.definition.renumbers(s.definition) || other.secret != s.secret):
 		return false, otherSeries()
 	case other.since == s.since:
 		if other.version > s.version {
@@ -123,6 +123,8 @@ type merging struct {
 	piece *raftlogv1.SeriesNumbersRecord
 	// own is the series' origin, once it is needed.
 	own *raftlogv1.SeriesOrigin
+	// allotted is what the allotments of the scope become.
+	allotted *allotments
 	// taken has the numbers that change, and what they become.
 	taken []mergedNumber
 }
@@ -148,6 +150,13 @@ func (m *merging) compare(numbers []record) error {
 	if c.empty() {
 		last = offset
 	}
+	var ok bool
+	if m.allotted, ok = mergeAllotted(c.allotted, allotmentsOf(p), last, p.GetFirst()+int64(len(numbers))-1); !ok {
+		return differs("%s has other allotments in the backup than here", name(p.GetScope()))
+	}
+	if wrong := m.allotted.wrong(offset, max(last, p.GetFirst()+int64(len(numbers))-1), m.most()); wrong != "" {
+		return differs("the allotments of %s, in the backup and here, %s", name(p.GetScope()), wrong)
+	}
 	switch {
 	case len(numbers) == 0:
 		return nil
@@ -159,13 +168,13 @@ func (m *merging) compare(numbers []record) error {
 	for i, n := range numbers {
 		number, n := p.GetFirst()+int64(i), left(p.GetOrigin(), n)
 		mine := record{}
-		if number <= last {
+		if number <= min(last, c.last) {
 			mine = m.mine(c.at(number))
 		}
 		switch known := newest(&mine, &n); {
 		case known == differ, known == theirs && m.elsewhere(number, &n):
 			return differs("number %d of %s is another one's here than in the backup, where it is that of key %q",
-				number, name(p.GetScope()), n.key())
+				m.allotted.numberOf(number), name(p.GetScope()), n.key())
 		case known == theirs:
 			m.taken = append(m.taken, mergedNumber{number, n})
 		}
@@ -243,7 +252,8 @@ func newest(a, b *record) known {
 
 func (m *merging) changes() bool {
 	c := m.scope
-	return len(m.taken) > 0 || m.piece.GetClosed() && !c.closed || !m.scopes.has(c) || c.offset != m.offset()
+	return len(m.taken) > 0 || m.piece.GetClosed() && !c.closed || !m.scopes.has(c) || c.offset != m.offset() ||
+		!m.allotted.equal(c.allotted)
 }
 
 func (m *merging) carryOut() {
@@ -251,6 +261,9 @@ func (m *merging) carryOut() {
 	c := m.scopes.begin(m.scope)
 	if c.empty() {
 		c.moveTo(offset)
+	}
+	if !m.allotted.equal(c.allotted) {
+		c.setAllotments(m.allotted)
 	}
 	for i := range m.taken {
 		m.replace(c, m.taken[i].number, &m.taken[i].record)

@@ -243,7 +243,7 @@ func TestAKeyThatTookAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	older := s.Freeze()
-	scope := s.At(3).Report(0, 1)[0].Scope
+	scope := s.At(3).Report(0, 1, 0)[0].Scope
 	if _, err := s.Reconcile(4, scope, []*raftlogv1.SeriesKey{{Number: 2}}, ""); err != nil {
 		t.Fatal(err)
 	}

@@ -40,10 +40,14 @@ type modelScope struct {
 	branch  string   // In the spelling of the first number.
 	offset  int64    // The last number from before the series.
 	entries []*entry // Of the numbers behind it.
+	before  []*entry // Those up to offset that were entered.
 	closed  bool
+	ranges  []*modelRange // Ascending.
 }
 
 type entry struct {
+	number  int64
+	of      *modelRange
 	key     string
 	state   series.State
 	reason  string
@@ -85,7 +89,12 @@ func (m *model) expired(e *entry) bool {
 }
 
 // last is the last number of the scope.
-func (c *modelScope) last() int64 { return c.offset + int64(len(c.entries)) }
+func (c *modelScope) last() int64 {
+	if len(c.entries) == 0 {
+		return c.offset
+	}
+	return c.entries[len(c.entries)-1].number
+}
 
 // free reports whether another key can get an entry's number.
 func (m *model) free(e *entry) bool {
@@ -98,7 +107,7 @@ func (m *model) keys() (count, bytes int64) {
 		count, bytes = count+1, bytes+int64(len(key))
 	}
 	for _, c := range m.scopes {
-		for _, e := range c.entries {
+		for _, e := range c.all() {
 			if e.owner() != "" {
 				count, bytes = count+1, bytes+int64(len(e.key))
 			}
@@ -109,9 +118,9 @@ func (m *model) keys() (count, bytes int64) {
 
 func (m *model) find(key string) (scope string, number int64, e *entry) {
 	for name, c := range m.scopes {
-		for i, e := range c.entries {
+		for _, e := range c.all() {
 			if e.owner() == key {
-				return name, c.offset + int64(i+1), e
+				return name, e.number, e
 			}
 		}
 	}
@@ -150,7 +159,7 @@ func (m *model) take(now int64, q series.Request) (map[string]int64, string) {
 	if why := m.refuseEnd(in); why != "" {
 		return nil, why
 	}
-	first := m.first(c, len(fresh), kept)
+	first := m.first(c, q, len(fresh), kept)
 	if why := m.refuse(c, q, fresh, kept, first); why != "" {
 		return nil, why
 	}
@@ -174,24 +183,26 @@ func (m *model) take(now int64, q series.Request) (map[string]int64, string) {
 		delete(m.had, key)
 		at := first + i
 		if at == len(c.entries) {
-			c.entries = append(c.entries, &entry{})
+			c.add(c.next(q.Today))
 		}
 		e := c.entries[at]
 		if e.key != "" {
-			m.had[e.key] = had{c.offset + int64(at+1), e.state == series.Released}
+			m.had[e.key] = had{e.number, e.state == series.Released}
 		}
-		*e = entry{key: key, state: series.Open, expires: expires, date: date}
-		numbers[key] = c.offset + int64(at+1)
+		*e = entry{number: e.number, of: e.of, key: key, state: series.Open, expires: expires, date: date}
+		numbers[key] = e.number
 	}
 	return numbers, ""
 }
 
 // first tries every place for consecutive numbers.
-func (m *model) first(c *modelScope, count int, kept map[*entry]*modelScope) int {
+func (m *model) first(c *modelScope, q series.Request, count int, kept map[*entry]*modelScope) int {
 	for first := 0; ; first++ {
 		ok := true
 		for i := first; i < min(first+count, len(c.entries)); i++ {
-			ok = ok && m.free(c.entries[i]) && kept[c.entries[i]] == nil
+			e := c.entries[i]
+			ok = ok && m.free(e) && kept[e] == nil && (e.of == nil || max(q.Date, q.Today) <= e.of.until) &&
+				(m.d.OnRelease != series.ReleaseReusesNewest || e.of == c.entries[len(c.entries)-1].of)
 		}
 		if ok {
 			return first
@@ -216,14 +227,19 @@ func (m *model) refuseEnd(in time.Duration) string {
 
 // lastDate is the greatest date of a number that is not voided at a time.
 func (m *model) lastDate(c *modelScope, now int64) format.Date {
-	last := format.FirstDate
-	for _, e := range c.entries {
+	last := format.FirstDate // A number that goes to another key binds none.
+	for _, e := range c.all() {
 		ended := e.state == series.Open && e.expires != 0 && e.expires <= max(now, m.now)
-		if e.state != series.Voided && !(ended && m.d.OnExpiry == series.ExpiryVoids) {
+		if e.state != series.Voided && e.state != series.Released && !(ended && m.d.OnExpiry == series.ExpiryVoids) {
 			last = max(last, e.date)
 		}
 	}
 	return last
+}
+
+// allows reports whether a call may give a branch.
+func (m *model) allows(branch string) bool {
+	return len(m.d.Allowed) == 0 || slices.ContainsFunc(m.d.Allowed[0].Values, func(v string) bool { return strings.EqualFold(v, branch) })
 }
 
 func (m *model) refuse(c *modelScope, q series.Request, fresh []string, kept map[*entry]*modelScope, first int) string {
@@ -237,7 +253,7 @@ func (m *model) refuse(c *modelScope, q series.Request, fresh []string, kept map
 	}
 	keys := len(m.had)
 	for _, c := range m.scopes {
-		for _, e := range c.entries {
+		for _, e := range c.all() {
 			if e.owner() != "" {
 				keys++
 			}
@@ -249,8 +265,11 @@ func (m *model) refuse(c *modelScope, q series.Request, fresh []string, kept map
 			keys++
 		}
 	}
+	if !m.allows(q.Values[0]) {
+		return fmt.Sprintf("values have %s for {branch}, which is none of %s", q.Values[0], strings.Join(m.d.Allowed[0].Values, ", "))
+	}
 	ahead := format.Date(m.d.MaxAheadDays)
-	if ahead == 0 {
+	if !m.d.AheadGiven {
 		ahead = map[bool]format.Date{true: 366, false: 1}[m.d.Order == series.OrderAny]
 	}
 	switch {
@@ -258,9 +277,14 @@ func (m *model) refuse(c *modelScope, q series.Request, fresh []string, kept map
 		return fmt.Sprintf("date %s is after %s, and today is %s", q.Date, q.Today+ahead, q.Today)
 	case m.d.Order != series.OrderAny && q.Date < m.lastDate(c, m.now):
 		return "date back"
+	}
+	last, why := c.reach(first+len(fresh)-len(c.entries), q)
+	switch {
 	case m.d.MaxKeys > 0 && keys > int(m.d.MaxKeys):
 		return "full"
-	case int(c.offset)+first+len(fresh) > 99:
+	case why != "":
+		return why
+	case last > 99:
 		return "width"
 	}
 	return ""
@@ -333,7 +357,7 @@ func (m *model) end(now int64, keys []*raftlogv1.SeriesKey, state series.State, 
 		if e == nil || !e.unended() {
 			continue
 		}
-		if e.state == series.Unknown && state == series.Released {
+		if state == series.Released && (e.state == series.Unknown || !m.goesBack(e, keys)) {
 			e.state, e.reason = series.Voided, reason
 			continue
 		}
@@ -345,6 +369,22 @@ func (m *model) end(now int64, keys []*raftlogv1.SeriesKey, state series.State, 
 	return ""
 }
 
+// goesBack reports whether all numbers above an entry's are released, or are being so by the same call.
+func (m *model) goesBack(e *entry, keys []*raftlogv1.SeriesKey) bool {
+	if m.d.OnRelease == series.ReleaseReuses {
+		return true
+	}
+	for _, c := range m.scopes {
+		if i := slices.Index(c.entries, e); i >= 0 {
+			return c.entries[len(c.entries)-1].of == e.of && !slices.ContainsFunc(c.entries[i+1:], func(above *entry) bool {
+				now := slices.ContainsFunc(keys, func(b *raftlogv1.SeriesKey) bool { return b.Key == above.owner() })
+				return above.state != series.Released && (above.state != series.Open || !now)
+			})
+		}
+	}
+	return false
+}
+
 // suspend leaves open what became of every number without a last state.
 func (m *model) suspend() {
 	m.at(m.now)
@@ -352,11 +392,11 @@ func (m *model) suspend() {
 	m.had = map[string]had{}
 	keep := false
 	for _, c := range m.scopes {
-		keep = keep || slices.ContainsFunc(c.entries, (*entry).final)
+		keep = keep || slices.ContainsFunc(c.all(), (*entry).final)
 	}
 	keep = keep && m.d.OnRelease == series.ReleaseVoids && m.d.OnExpiry != series.ExpiryReuses
 	for _, c := range m.scopes {
-		for _, e := range c.entries {
+		for _, e := range c.all() {
 			if e.state == series.Open || e.state == series.Released {
 				e.state, e.expires, e.shared = series.Unknown, 0, !keep || e.key == ""
 			}
@@ -392,7 +432,8 @@ func (m *model) resume(now int64, books []*raftlogv1.SeriesInBooks, more bool) s
 			date = format.Date(b.GetLastDate())
 		}
 		for c.last() < b.Last {
-			c.entries = append(c.entries, &entry{state: series.Unknown, date: date, shared: true})
+			e := c.add(c.next(format.FirstDate))
+			e.state, e.date, e.shared = series.Unknown, date, true
 		}
 	}
 	return ""
@@ -405,6 +446,8 @@ func (m *model) refuseBooks(b *raftlogv1.SeriesInBooks) string {
 	}
 	beyond, ordered := b.Last > c.last(), m.d.Order != series.OrderAny
 	switch {
+	case !c.allotted(b.Last):
+		return "have a number that was not allotted"
 	case b.Last > 99:
 		return "have a number that is none of the format"
 	case b.LastDate != nil && format.Date(b.GetLastDate()).String()[:4] != b.Scope[0]:
@@ -425,10 +468,10 @@ func (m *model) reconcile(now int64, scope []string, books []*raftlogv1.SeriesKe
 	}
 	m.at(now)
 	for _, b := range books {
-		if b.Number <= c.offset || b.Number > c.last() {
+		e := c.has(b.Number)
+		if e == nil {
 			return "numbers have one that is none of the scope"
 		}
-		e := c.entries[b.Number-c.offset-1]
 		_, _, other := m.find(b.Key)
 		switch {
 		case b.Key != "" && other != nil && other != e && other.state != series.Released:
@@ -441,19 +484,19 @@ func (m *model) reconcile(now int64, scope []string, books []*raftlogv1.SeriesKe
 		}
 	}
 	for _, b := range books {
-		e := c.entries[b.Number-c.offset-1]
+		e := c.has(b.Number)
 		if e.state != series.Unknown {
 			continue
 		}
 		if b.Key == "" {
-			*e = entry{state: series.Voided, reason: reason, date: e.date}
+			*e = entry{number: e.number, of: e.of, state: series.Voided, reason: reason, date: e.date}
 			continue
 		}
 		if _, _, other := m.find(b.Key); other != nil && other != e {
 			other.key = ""
 		}
 		delete(m.had, b.Key)
-		*e = entry{key: b.Key, state: series.Confirmed, date: e.date}
+		*e = entry{number: e.number, of: e.of, key: b.Key, state: series.Confirmed, date: e.date}
 	}
 	return ""
 }
@@ -538,9 +581,19 @@ func (h *history) definition() series.Definition {
 	d := series.Definition{
 		Format: []string{"{branch}-{year}-{number:2}", "{branch}/{year}-{number:2}"}[h.IntN(5)/4], Reset: format.ResetYear,
 		ExpiresIn: time.Duration(h.one(0, 5, 20) * tick), MaxOpen: h.one(0, 0, 6), MaxKeys: h.one(0, 0, 25),
-		OnRelease: series.OnRelease(h.IntN(2)), OnExpiry: series.OnExpiry(h.IntN(3)), MaxAheadDays: int32(h.one(0, 0, 3)),
+		OnRelease: series.OnRelease(h.IntN(3)), OnExpiry: series.OnExpiry(h.IntN(3)),
 	}
-	if d.OnRelease == series.ReleaseVoids && d.OnExpiry != series.ExpiryReuses {
+	if d.AheadGiven = h.IntN(3) == 0; d.AheadGiven {
+		d.MaxAheadDays = int32(h.one(0, 3))
+	}
+	if h.IntN(4) == 0 {
+		d.Allowed = []*raftlogv1.SeriesAllowed{{Name: "branch", Values: [][]string{{"ab", "B"}, {"b"}}[h.IntN(2)]}}
+		d.MaxLength = uint32(h.one(0, 10))
+	}
+	if d.OnRelease == series.ReleaseReusesNewest {
+		d.OnExpiry = min(d.OnExpiry, series.ExpiryVoids)
+	}
+	if d.OnRelease != series.ReleaseReuses && d.OnExpiry != series.ExpiryReuses {
 		d.Order = series.Order(h.IntN(3))
 	}
 	return d
@@ -571,7 +624,7 @@ func (h *history) step() {
 		h.take()
 		return
 	}
-	switch h.IntN(24) {
+	switch h.IntN(28) {
 	case 0:
 		h.close()
 	case 1:
@@ -591,6 +644,10 @@ func (h *history) step() {
 		h.reconcile()
 	case 10:
 		h.delete()
+	case 11, 12, 13:
+		h.allot()
+	case 14, 15, 16, 17:
+		h.enter()
 	default:
 		h.end()
 	}
@@ -623,16 +680,19 @@ func (h *history) end() {
 	for _, key := range h.keys() {
 		bound = append(bound, &raftlogv1.SeriesKey{Key: key, Number: h.one(0, 0, 0, 0, 3)})
 	}
+	h.endAs(h.IntN(4), bound)
+}
+
+func (h *history) endAs(what int, bound []*raftlogv1.SeriesKey) {
 	var why string
 	var err error
-	what := h.IntN(4)
 	switch what {
 	case 0:
 		why = h.m.end(h.now, bound, series.Voided, "torn", func(e *entry) bool { return e.unended() || e.state == series.Voided })
 		_, err = h.s.Void(h.now, bound, "torn")
 	case 1:
 		state := series.Voided
-		if h.m.d.OnRelease == series.ReleaseReuses {
+		if h.m.d.OnRelease != series.ReleaseVoids {
 			state = series.Released
 		}
 		why = h.m.end(h.now, bound, state, series.ReasonReleased, func(e *entry) bool {
@@ -670,11 +730,21 @@ func (h *history) close() {
 // final reports whether a number is neither open nor released.
 func (m *model) final(now int64) bool {
 	for _, c := range m.scopes {
-		for _, e := range c.entries {
+		for _, e := range c.all() {
 			ended := e.state == series.Open && e.expires != 0 && e.expires <= max(now, m.now)
 			if ended && m.d.OnExpiry == series.ExpiryVoids || e.state != series.Open && e.state != series.Released {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// waiting reports whether a released number waits for another key.
+func (m *model) waiting() bool {
+	for _, c := range m.scopes {
+		if slices.ContainsFunc(c.entries, func(e *entry) bool { return e.state == series.Released }) {
+			return true
 		}
 	}
 	return false
@@ -692,15 +762,20 @@ func (m *model) wrongField(now int64, d series.Definition, begins []*raftlogv1.S
 		return "on_release"
 	case fixed && d.OnExpiry > m.d.OnExpiry:
 		return "on_expiry"
+	case d.Format == m.d.Format && d.OnRelease == series.ReleaseReusesNewest && m.d.OnRelease == series.ReleaseReuses && m.waiting():
+		return "on_release"
 	case d.Order != series.OrderAny && d.OnRelease == series.ReleaseReuses:
 		return "on_release"
+	case d.OnRelease == series.ReleaseReusesNewest && d.OnExpiry == series.ExpiryReuses:
+		return "on_expiry"
 	case d.Order != series.OrderAny && d.OnExpiry == series.ExpiryReuses:
 		return "on_expiry"
 	}
 	for _, b := range begins {
 		c := m.scopes[scopeName(b.Scope...)]
-		as := c == nil || d.Format != m.d.Format || c.offset == b.First-1 || len(c.entries) == 0 && !c.closed
-		if b.First > 99 || !as {
+		as := c == nil || d.Format != m.d.Format || c.offset == b.First-1 || len(c.all()) == 0 && !c.closed && len(c.ranges) == 0
+		same := c != nil && d.Format == m.d.Format && c.offset == b.First-1
+		if b.First > 99 || !as || !same && !(&model{d: d}).allows(b.Scope[1]) {
 			return "begins"
 		}
 	}
@@ -708,13 +783,14 @@ func (m *model) wrongField(now int64, d series.Definition, begins []*raftlogv1.S
 }
 
 // redefine changes the definition, and returns how many open numbers it forgets.
-func (m *model) redefine(now int64, d series.Definition, begins []*raftlogv1.SeriesBegin) (forgets int64) {
+func (m *model) redefine(now int64, d series.Definition, begins []*raftlogv1.SeriesBegin) (forgets series.Forgotten) {
 	m.at(now)
 	if d.Format != m.d.Format {
 		for _, c := range m.scopes {
+			forgets.Allotments += int64(len(c.ranges))
 			for _, e := range c.entries {
 				if e.state == series.Open {
-					forgets++
+					forgets.Numbers++
 				}
 			}
 		}
@@ -778,7 +854,7 @@ func (h *history) redefine() {
 		return
 	}
 	if want := h.m.redefine(h.now, next, begins); err != nil || forgets != want {
-		h.fail("forgets %d, %v, want %d", forgets, err, want)
+		h.fail("forgets %+v, %v, want %+v", forgets, err, want)
 	}
 	if !h.s.Repeats(next, version, begins...) {
 		h.fail("the same call again would change something")
@@ -808,7 +884,8 @@ func (h *history) delete() {
 // define begins a series anew, unless a begin is wrong.
 func (h *history) define(d series.Definition, begins []*raftlogv1.SeriesBegin) {
 	s, err := series.New(d, begins...)
-	if wrong := slices.ContainsFunc(begins, func(b *raftlogv1.SeriesBegin) bool { return b.First > 99 }); wrong != (err != nil) {
+	wrongBegin := func(b *raftlogv1.SeriesBegin) bool { return b.First > 99 || !(&model{d: d}).allows(b.Scope[1]) }
+	if wrong := slices.ContainsFunc(begins, wrongBegin); wrong != (err != nil) {
 		h.fail("%+v: %v", begins, err)
 	}
 	if err == nil {
@@ -892,7 +969,8 @@ func (h *history) compare() {
 		h.fail("%d keys of %d bytes, want %d of %d", gotKeys, gotBytes, keys, bytes)
 	}
 	later := h.now + h.one(0, 6)*tick
-	sums := h.s.At(later).Report(0, 100)
+	today := format.DateOf(2026, 12, 29) + format.Date(h.IntN(4))
+	sums := h.s.At(later).Report(0, 100, today)
 	if len(sums) != len(h.m.scopes) {
 		h.fail("%d scopes, want %d", len(sums), len(h.m.scopes))
 	}
@@ -906,21 +984,24 @@ func (h *history) compare() {
 			!slices.EqualFunc(paged, numbers, func(a, b *raftlogv1.SeriesNumber) bool { return a.Text == b.Text }) {
 			h.fail("%v in pages is %+v, and %+v at once", x.Scope, paged, numbers)
 		}
-		if err != nil || len(numbers) != len(c.entries) || x.Before != c.offset || x.Last != c.last() || x.Closed != c.closed ||
-			x.LastDate != h.m.lastDate(c, later) {
-			h.fail("%+v has %d numbers, %v, want %d", x, len(numbers), err, len(c.entries))
+		left, ranges := c.left(today)
+		if err != nil || len(numbers) != len(c.all()) || x.Before != c.offset-int64(len(c.before)) ||
+			x.Last != c.last() || x.Closed != c.closed ||
+			x.LastDate != h.m.lastDate(c, later) || x.Left != left || !slices.Equal(x.Allotments, ranges) {
+			h.fail("%+v has %d numbers, %v, want %d", x, len(numbers), err, len(c.all()))
 		}
 		var counted series.Summary
 		for i, n := range numbers {
-			e := *c.entries[i]
+			e := *c.all()[i]
 			overdue := e.state == series.Open && e.expires != 0 && e.expires <= max(later, h.m.now)
 			if overdue && h.m.d.OnExpiry == series.ExpiryVoids {
 				e.state, e.reason, overdue = series.Voided, series.ReasonExpired, false
 			}
-			if n.Key != e.key || series.State(n.State) != e.state || n.Reason != e.reason || n.Overdue != overdue || n.Date != int32(e.date) {
+			if n.Key != e.key || series.State(n.State) != e.state || n.Reason != e.reason || n.Overdue != overdue || n.Date != int32(e.date) ||
+				n.Number != e.number || e.of != nil && n.Note != e.of.note {
 				h.fail("number %d of %v is %+v, want %+v", i+1, x.Scope, n, e)
 			}
-			if text := fmt.Sprintf("%s%s-%02d", x.Scope[1], separator(h.m.d)+x.Scope[0], c.offset+int64(i+1)); n.Text != text {
+			if text := fmt.Sprintf("%s%s-%02d", x.Scope[1], separator(h.m.d)+x.Scope[0], e.number); n.Text != text {
 				h.fail("the text is %s, want %s", n.Text, text)
 			}
 			text := []string{n.Text, strings.ToLower(n.Text), strings.ToUpper(n.Text)}[h.IntN(3)]
@@ -976,6 +1057,7 @@ func TestAgainstTheModel(t *testing.T) {
 	}
 	for seed := range histories {
 		play(t, seed)
+		play(t, seed, allotting...)
 	}
 }
 
@@ -988,8 +1070,8 @@ func TestOneHistoryHasOneHash(t *testing.T) {
 	}
 }
 
-// play plays one history, and returns its series.
-func play(t *testing.T, seed uint64) *series.Series {
+// play plays one history, which begins with some steps, and returns its series.
+func play(t *testing.T, seed uint64, first ...func(*history)) *series.Series {
 	t.Helper()
 	h := &history{Rand: rand.New(rand.NewPCG(seed, 15)), t: t, seed: seed, now: 1_000}
 	d := h.definition()
@@ -998,6 +1080,10 @@ func play(t *testing.T, seed uint64) *series.Series {
 	h.then = dump(h.frozen)
 	h.log = append(h.log, fmt.Sprintf("%+v", d))
 	for range 40 {
+		if len(first) > 0 {
+			first[0](h)
+			first = first[1:]
+		}
 		h.step()
 		if hash := fromScratch(h.s.Freeze()); hash != h.s.Hash() {
 			h.fail("the hash is %x, from scratch %x", h.s.Hash(), hash)

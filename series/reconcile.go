@@ -25,6 +25,7 @@ func (s *Series) Reconcile(now int64, values []string, books []*raftlogv1.Series
 		return nil, err
 	}
 	s.advance(now)
+	books = c.placed(books)
 	for _, b := range books {
 		if err := s.judgeReconciled(c, b); err != nil {
 			return nil, err
@@ -69,9 +70,21 @@ func KeysInBooks(books []*raftlogv1.SeriesKey) (keys []string) {
 	return keys
 }
 
+// placed returns numbers of the books by their places.
+func (c *scope) placed(books []*raftlogv1.SeriesKey) []*raftlogv1.SeriesKey {
+	if c.allotted.none() {
+		return books
+	}
+	placed := make([]*raftlogv1.SeriesKey, len(books))
+	for i, b := range books {
+		placed[i] = &raftlogv1.SeriesKey{Key: b.GetKey(), Number: c.placeOf(b.GetNumber())}
+	}
+	return placed
+}
+
 // judgeReconciled refuses what cannot be said of a number.
 func (v *View) judgeReconciled(c *scope, b *raftlogv1.SeriesKey) error {
-	if b.GetNumber() <= c.offset || b.GetNumber() > c.last {
+	if b.GetNumber() > c.last || c.at(b.GetNumber()).state == 0 {
 		return invalid("numbers", "have one that is none of the scope")
 	}
 	r := c.at(b.GetNumber())
@@ -86,7 +99,7 @@ func (v *View) judgeReconciled(c *scope, b *raftlogv1.SeriesKey) error {
 	case state == Unknown, state == Confirmed && b.GetKey() == r.key(), state == Voided && b.GetKey() == "" && r.key() == "":
 		return nil
 	default:
-		return wrongState(r.key(), b.GetNumber(), state, reason)
+		return wrongState(r.key(), c.numberOf(b.GetNumber()), state, reason)
 	}
 }
 

@@ -26,21 +26,27 @@ func (s *Series) Redefine(now int64, d Definition, expected int64, begins ...*ra
 	return nil
 }
 
-// Preview returns the error that Redefine would, and how many open numbers it would forget.
-func (v *View) Preview(d Definition, expected int64, begins ...*raftlogv1.SeriesBegin) (forgets int64, err error) {
+// Forgotten counts open numbers and allotments.
+type Forgotten struct{ Numbers, Allotments int64 }
+
+// Preview returns the error that Redefine would, and what it would forget.
+func (v *View) Preview(d Definition, expected int64, begins ...*raftlogv1.SeriesBegin) (forgets Forgotten, err error) {
 	fresh, err := v.judgeDefinition(d, expected, begins)
 	if err != nil || fresh == nil {
-		return 0, err
+		return forgets, err
 	}
 	for c := range v.scopes.from(0) {
-		forgets += c.count[Open]
+		forgets.Numbers += c.count[Open]
+		if c.allotted != nil {
+			forgets.Allotments += int64(len(c.allotted.ranges))
+		}
 	}
 	return forgets, nil
 }
 
 // Repeats reports whether the present definition is what such a call made.
 func (v *View) Repeats(d Definition, expected int64, begins ...*raftlogv1.SeriesBegin) bool {
-	return d == v.definition && expected+1 == v.version && v.begun(begins)
+	return d.equal(v.definition) && expected+1 == v.version && v.begun(begins)
 }
 
 // CheckDelete finds why the series may not be deleted. The error is *Error.
@@ -69,10 +75,23 @@ func (v *View) judgeDefinition(d Definition, expected int64, begins []*raftlogv1
 	if d.renumbers(v.definition) {
 		return New(d, begins...)
 	}
-	if err := d.check(); err != nil {
+	if d.OnRelease == ReleaseReusesNewest && v.definition.OnRelease == ReleaseReuses && v.waiting() {
+		return nil, invalid("on_release", "cannot change so while released numbers wait for other keys")
+	}
+	if err := d.check(v.format); err != nil {
 		return nil, err
 	}
-	return nil, v.checkBegins(begins)
+	return nil, v.checkBegins(&d, begins)
+}
+
+// waiting reports whether a number is released.
+func (v *View) waiting() bool {
+	for c := range v.scopes.from(0) {
+		if c.count[Released] > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // inUse finds why numbers cannot be forgotten: one of them is final, or there may be some
@@ -82,8 +101,7 @@ func (v *View) inUse() error {
 		return suspended()
 	}
 	for c := range v.scopes.from(0) {
-		// All others are final.
-		if count, _ := v.count(c); count[Open]+count[Released] < c.last-c.offset {
+		if count, _ := v.count(c); count[Confirmed]+count[Voided]+count[Unknown] > 0 {
 			return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_IN_USE, "name",
 				"%s has numbers that are confirmed or voided", name(c.values))
 		}

@@ -14,8 +14,8 @@ func TestADefinitionIsUndone(t *testing.T) {
 	mustTake(t, s, 1, series.Request{Values: []string{"x"}, Date: today, Today: today, Keys: []string{"a", "b", "c"}})
 	d := series.Definition{Format: "INV-{number:4}", OnRelease: series.ReleaseReuses, OnExpiry: series.ExpiryReuses}
 	begin := &raftlogv1.SeriesBegin{First: 100}
-	if forgets, err := s.At(2).Preview(d, 1, begin); forgets != 3 || err != nil {
-		t.Errorf("%d numbers would be forgotten, %v", forgets, err)
+	if forgets, err := s.At(2).Preview(d, 1, begin); forgets.Numbers != 3 || err != nil {
+		t.Errorf("%+v would be forgotten, %v", forgets, err)
 	}
 	if err := s.Redefine(2, d, 1, begin); err != nil || !s.Repeats(d, 1, begin) {
 		t.Fatalf("%v", err)
@@ -30,8 +30,8 @@ func TestADefinitionIsUndone(t *testing.T) {
 	d.MaxOpen = 1
 	for _, d.OnRelease = range []series.OnRelease{series.ReleaseVoids, series.ReleaseReuses} {
 		_, version := s.Definition()
-		if forgets, err := s.At(4).Preview(d, version); forgets != 0 || err != nil {
-			t.Errorf("%d numbers would be forgotten, %v", forgets, err)
+		if forgets, err := s.At(4).Preview(d, version); forgets != (series.Forgotten{}) || err != nil {
+			t.Errorf("%+v would be forgotten, %v", forgets, err)
 		}
 		if err := s.Redefine(4, d, version); err != nil {
 			t.Fatal(err)

@@ -12,34 +12,68 @@ import (
 type Summary struct {
 	Scope []string
 	Last  int64
-	// LastDate is the greatest date of a number that is not voided, and FirstDate without one.
+	// LastDate is the greatest date of a number that is not voided or released, and FirstDate without one.
 	LastDate format.Date
 	Closed   bool
-	// Before is the last number from before this series; 0 if the scope begins at 1.
+	// Before is how many numbers from before this series were not entered; 0 if the scope begins at 1.
 	Before int64
+	// Left is how many numbers can still be given today, beside released ones; WithoutEnd if they end nowhere.
+	Left int64
+	// Allotments are the ranges of numbers that were allotted to the scope.
+	Allotments []Allotment
 	// Open counts the overdue ones too. Before, Open, Confirmed, Voided, Released and Unknown
-	// together are Last.
+	// together are Last, in a scope without allotments.
 	Open, Overdue, Confirmed, Voided, Released, Unknown int64
 }
 
-// Report returns what scopes have in the order in which they began: up to limit after the first skip.
-func (v *View) Report(skip, limit int) []Summary {
+// WithoutEnd is what is left of numbers without an end.
+const WithoutEnd = -1
+
+// Allotment is a range of numbers that was allotted to a scope.
+type Allotment struct {
+	From, To int64
+	// Until is the last day on which it gives numbers; LastDate is without end.
+	Until format.Date
+	Note  string
+	Given int64
+	// Left is how many numbers it can still give today.
+	Left int64
+}
+
+// Report returns what scopes have today in the order in which they began: up to limit after the first skip.
+func (v *View) Report(skip, limit int, today format.Date) []Summary {
 	var all []Summary
 	for c := range v.scopes.from(skip) {
 		if len(all) == limit {
 			break
 		}
-		all = append(all, v.summary(c))
+		all = append(all, v.summary(c, today))
 	}
 	return all
 }
 
-func (v *View) summary(c *scope) Summary {
+func (v *View) summary(c *scope, today format.Date) Summary {
 	count, overdue := v.count(c)
 	return Summary{
-		Scope: c.values, Last: c.last, LastDate: v.lastDate(c), Closed: c.closed, Before: c.offset, Overdue: overdue,
+		Scope: c.values, Last: c.lastNumber(), Left: v.left(c, today), Allotments: c.allotments(today),
+		LastDate: v.lastDate(c), Closed: c.closed, Before: c.offset - c.entered.len(), Overdue: overdue,
 		Open: count[Open], Confirmed: count[Confirmed], Voided: count[Voided], Released: count[Released], Unknown: count[Unknown],
 	}
+}
+
+// left returns how many numbers a scope can still give today.
+func (v *View) left(c *scope, today format.Date) int64 {
+	most := v.definition.most(v.format, c.given())
+	switch {
+	case c.closed:
+		return 0
+	case !c.allotted.none():
+		left, _ := c.supply(today)
+		return left
+	case most == maxNumber:
+		return WithoutEnd
+	}
+	return max(0, most-c.last)
 }
 
 // WhoHas returns what is known of a key's number.
@@ -56,9 +90,10 @@ func (v *View) number(c *scope, number int64) *raftlogv1.SeriesNumber {
 	r := c.at(number)
 	state, reason := v.stateOf(r)
 	// The date and the values were checked when the number was given.
-	text, _ := v.format.Format(r.date, c.given(), number)
+	is := c.numberOf(number)
+	text, _ := v.format.Format(r.date, c.given(), is)
 	return &raftlogv1.SeriesNumber{
-		Key: r.key(), Label: r.label(), Scope: c.values, Number: number, Text: text, State: uint32(state),
+		Key: r.key(), Label: r.label(), Scope: c.values, Number: is, Text: text, Note: c.allotted.note(number), State: uint32(state),
 		Overdue: state == Open && r.ended(v.now), Date: int32(r.date), TakenUnixNano: r.taken, ExpiresUnixNano: r.expires, Reason: reason,
 	}
 }
@@ -72,11 +107,11 @@ func (x *contents) Before(numbers []*raftlogv1.SeriesNumber) (last *raftlogv1.Se
 		if c == nil || !slices.Equal(c.values, n.GetScope()) {
 			c = x.scopes.lookUp(n.GetScope())
 		}
-		if c == nil || n.GetNumber() != c.offset+1 || last != nil && n.GetDate() < newest {
+		if c == nil || n.GetNumber() != c.numberOf(c.offset+1) || last != nil && n.GetDate() < newest {
 			continue
 		}
 		if before := x.scopes.periodBefore(c); before != nil {
-			last, newest = &raftlogv1.SeriesLast{Scope: before.values, Last: before.last}, n.GetDate()
+			last, newest = &raftlogv1.SeriesLast{Scope: before.values, Last: before.lastNumber()}, n.GetDate()
 		}
 	}
 	return last
@@ -85,7 +120,7 @@ func (x *contents) Before(numbers []*raftlogv1.SeriesNumber) (last *raftlogv1.Se
 // maxListed is how many numbers one call looks at: it holds up all others.
 const maxListed = 1_000
 
-// Numbers returns up to limit numbers of a scope above one, ascending: those in a state,
+// Numbers returns up to limit numbers of a scope above a place, ascending: those in a state,
 // or all if the state is 0. It looks at 1,000 numbers at most, and goes on above next; 0
 // is the end. The error is *Error.
 func (v *View) Numbers(values []string, state State, above int64, limit int) (
@@ -95,19 +130,16 @@ func (v *View) Numbers(values []string, state State, above int64, limit int) (
 	if err != nil {
 		return nil, 0, err
 	}
-	from := min(max(above, c.offset), c.last)
-	last := min(c.last, from+maxListed)
-	for n := from + 1; n <= last; n++ {
-		if is, _ := v.stateOf(c.at(n)); state != 0 && is != state {
-			continue
+	looked := 0
+	for n, r := range c.above(above) {
+		is, _ := v.stateOf(r)
+		wanted := state == 0 || is == state
+		if looked == maxListed || wanted && len(all) == limit {
+			return all, above, nil
 		}
-		if len(all) == limit {
-			return all, n - 1, nil
+		if above, looked = n, looked+1; wanted {
+			all = append(all, v.number(c, n))
 		}
-		all = append(all, v.number(c, n))
-	}
-	if last < c.last {
-		return all, last, nil
 	}
 	return all, 0, nil
 }
@@ -120,10 +152,10 @@ func (v *View) Find(text string) (*raftlogv1.SeriesNumber, bool, error) {
 		return nil, false, err
 	}
 	c := v.scopes.lookUp(parsed.Scope)
-	if c == nil || parsed.Number <= c.offset || parsed.Number > c.last {
+	if c == nil || c.placeOf(parsed.Number) == 0 {
 		return nil, false, nil
 	}
-	n := v.number(c, parsed.Number)
+	n := v.number(c, c.placeOf(parsed.Number))
 	// Dates of one scope have several texts where the format shows more of them.
 	return n, docid.Fold(n.GetText()) == docid.Fold(text), nil
 }

@@ -18,7 +18,7 @@ func rulesOf(m *raftlogv1.SeriesRecord) rules {
 	return rules{
 		definition: DefinitionOf(m.GetDefinition()), version: m.GetVersion(), since: m.GetSinceUnixNano(), now: m.GetTimeUnixNano(),
 		suspended: m.GetSuspended(), voidedUntil: m.GetVoidedUntilUnixNano(),
-		forgetting: int32(min(m.GetForgetting(), MaxScopes+1)),
+		forgetting: int32(min(m.GetForgetting(), MaxScopes+1)), secret: string(m.GetSecret()),
 	}
 }
 
@@ -37,6 +37,7 @@ func restore(r rules) (*Series, error) {
 		return nil, invalid("forgetting", "is of a series that is not suspended")
 	}
 	s.rules = r
+	s.Scramble([]byte(r.secret))
 	return s, nil
 }
 
@@ -51,14 +52,26 @@ func (s *Series) PutNumbers(p *raftlogv1.SeriesNumbersRecord) error {
 	if err != nil {
 		return err
 	}
+	allotted := allotmentsOf(p)
 	if err := s.checkNext(c, p, numbers); err != nil {
 		return err
 	}
+	if err := s.checkAllotted(c, p, allotted); err != nil {
+		return err
+	}
+	fresh := !s.scopes.has(c)
 	if c = s.scopes.begin(c); c.empty() {
 		c.moveTo(offsetOf(p))
 	}
+	if fresh && allotted != nil {
+		c.setAllotments(allotted)
+	}
 	for i := range numbers {
-		s.store(c, c.add(), &numbers[i])
+		number := p.GetFirst() + int64(i)
+		if number > c.offset {
+			number = c.add()
+		}
+		s.store(c, number, &numbers[i])
 	}
 	if p.GetClosed() {
 		c.close()
@@ -73,13 +86,15 @@ func offsetOf(p *raftlogv1.SeriesNumbersRecord) int64 { return max(p.GetBegin(),
 func (x *contents) recordsOf(c *scope, p *raftlogv1.SeriesNumbersRecord) ([]record, error) {
 	first, count, most := p.GetFirst(), int64(len(p.GetNumbers())), x.most()
 	switch {
+	case p.GetAllotted() < 0 || p.GetAllotted() >= maxVersion || p.GetAllotted() == 0 && len(p.GetAllotments()) > 0:
+		return nil, invalid("allotted", "is out of range")
 	case p.GetBegin() < 0 || p.GetBegin() > most:
 		return nil, invalid("begin", "is none of the format")
 	case count > slabSize:
 		return nil, invalid("numbers", "are more than 256")
 	case count == 0 && first != offsetOf(p)+1:
 		return nil, invalid("numbers", "are empty")
-	case first <= offsetOf(p):
+	case first < 1 || first <= offsetOf(p) && first+count-1 > offsetOf(p):
 		return nil, invalid("numbers", "do not follow those before them")
 	case first > most || first+count-1 > most:
 		return nil, invalid("numbers", "are more than the format has")
@@ -96,6 +111,9 @@ func (x *contents) recordsOf(c *scope, p *raftlogv1.SeriesNumbersRecord) ([]reco
 		if err := checkStored(n, keys); err != nil {
 			return nil, err
 		}
+		if first <= offsetOf(p) && State(n.GetState()) != Confirmed {
+			return nil, invalid("numbers", "have one from before the scope that is not confirmed")
+		}
 		records[i] = recordOf(n)
 	}
 	return records, nil
@@ -107,7 +125,14 @@ func (s *Series) checkNext(c *scope, p *raftlogv1.SeriesNumbersRecord, numbers [
 	if c.empty() {
 		last = offsetOf(p)
 	}
+	before := p.GetFirst() <= offsetOf(p)
+	if before {
+		last, _ = c.entered.below(c.offset + 1)
+	}
 	switch {
+	case before && (!s.scopes.has(c) || c.offset != offsetOf(p) || p.GetFirst() <= last):
+		return invalid("numbers", "from before the scope do not follow its others")
+	case before:
 	case !c.empty() && c.offset != offsetOf(p):
 		return invalid("begin", "is another one than before")
 	case p.GetFirst() != last+1 || s.scopes.has(c) && len(numbers) == 0:
@@ -120,6 +145,17 @@ func (s *Series) checkNext(c *scope, p *raftlogv1.SeriesNumbersRecord, numbers [
 		case r.owner() != "" && s.Knows(r.owner()):
 			return invalid("keys", "are known already")
 		}
+	}
+	return nil
+}
+
+// checkAllotted refuses allotments that cannot be, or that are not those of the pieces before.
+func (s *Series) checkAllotted(c *scope, p *raftlogv1.SeriesNumbersRecord, a *allotments) error {
+	switch wrong := a.wrong(offsetOf(p), 0, s.most()); {
+	case wrong != "":
+		return invalid("allotments", wrong)
+	case s.scopes.has(c) && !c.allotted.equal(a):
+		return invalid("allotments", "are others than before")
 	}
 	return nil
 }

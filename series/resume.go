@@ -95,8 +95,8 @@ func (s *Series) extend(c *scope, b *raftlogv1.SeriesInBooks) {
 	if b.LastDate != nil {
 		date = format.Date(b.GetLastDate())
 	}
-	for c.last < b.GetLast() {
-		number := c.add()
+	for c.lastNumber() < b.GetLast() {
+		number := c.addAllotted(format.FirstDate)
 		c.change(number, func(r *record) { r.state, r.date, r.shared = Unknown, date, true })
 	}
 	if b.GetClosed() {
@@ -120,7 +120,8 @@ func (v *View) checkBooks(books []*raftlogv1.SeriesInBooks) error {
 		if detail := v.wrongBooks(c, b); detail != "" {
 			return invalid(detail)
 		}
-		unknown += max(0, b.GetLast()-c.last)
+		last, _ := c.furthest(b.GetLast())
+		unknown += max(0, last-c.last)
 		if !v.scopes.has(c) {
 			begins++
 		}
@@ -136,14 +137,19 @@ func (v *View) checkBooks(books []*raftlogv1.SeriesInBooks) error {
 
 // wrongBooks says what the books cannot have of a scope.
 func (v *View) wrongBooks(c *scope, b *raftlogv1.SeriesInBooks) string {
-	beyond, ordered := b.GetLast() > c.last, v.definition.Order != OrderAny
+	last, allotted := c.furthest(b.GetLast())
+	beyond, ordered := last > c.last, v.definition.Order != OrderAny
 	switch {
+	case !allotted:
+		return "have a number that was not allotted"
 	case b.GetLast() < 1 || b.GetLast() > v.most():
 		return "have a number that is none of the format"
-	case b.GetLast()-c.last > MaxUnknown:
+	case last-c.last > MaxUnknown:
 		return "are more than 100,000 beyond a number that is known"
 	case b.LastDate != nil && !v.dated(c, format.Date(b.GetLastDate())):
 		return "have a last date that is not in the scope"
+	case beyond && c.count[Released] > 0:
+		return "are beyond numbers of which a restore still forgets some: make it go on first"
 	case beyond && ordered && b.LastDate == nil:
 		return "have numbers beyond those that are known, and no last date"
 	case beyond && ordered && format.Date(b.GetLastDate()) < v.lastDate(c):

@@ -99,7 +99,11 @@ func (d deadline) before(e deadline) bool { return d.at < e.at || d.at == e.at &
 // scope is the numbers that count together: those of a branch in a year. Its records
 // change in change and add alone, which keep the hash and all that is derived.
 //
-// Invariant: every number above offset, up to last, has a record with a state.
+// Where a scope counts numbers, it counts places: without the gaps between allotments. A place is its number where
+// there is no allotment; numberOf and placeOf translate, at the edges of the package.
+//
+// Invariant: every place above offset, up to last, has a record with a state. One up to offset has a record if
+// somebody entered it.
 type scope struct {
 	index  int32
 	epoch  uint32
@@ -113,6 +117,10 @@ type scope struct {
 	offset int64
 	last   int64
 	pages  []page
+	// allotted are the allotments; nil if there never were any.
+	allotted *allotments
+	// entered are the numbers up to offset that somebody entered; nil if there are none.
+	entered *entered
 	// name is a hash of the values, and hash the sum that has the scope's.
 	name uint64
 	hash *statehash.Sum
@@ -122,8 +130,8 @@ type scope struct {
 	// nil before the first.
 	count     [Unknown + 1]int64
 	deadlines *btree.BTreeG[deadline]
-	// finder has a leaf for each leafSize numbers, if there are several.
-	finder finder
+	// finder has a leaf for each leafSize numbers, if there are several; else it is nil.
+	finder *finder
 }
 
 // given returns the values of callers, without the period.
@@ -156,7 +164,7 @@ func together(values []string) []string {
 // sameValues reports whether values, which have ASCII letters and digits, are a spelling of others.
 func sameValues(a, b []string) bool { return slices.EqualFunc(a, b, strings.EqualFold) }
 
-// place returns a number's place, from 0.
+// place returns the index of a number's record, from 0.
 func (c *scope) place(number int64) int { return int(number - c.offset - 1) }
 
 // slab returns the slab of a place, to read it.
@@ -182,13 +190,20 @@ func (c *scope) ownPage(i int) *page {
 	return p
 }
 
-// at returns a number's record, to read it.
+// at returns a number's record, to read it. One from before the scope that was not entered has no state.
 func (c *scope) at(number int64) *record {
+	if number <= c.offset {
+		return c.entered.get(number)
+	}
 	i := c.place(number)
 	return &c.slab(i).records[i%slabSize]
 }
 
 func (c *scope) change(number int64, f func(r *record)) {
+	if number <= c.offset {
+		c.changeBefore(number, f)
+		return
+	}
 	i := c.place(number)
 	s := c.ownPage(i).slab(i)
 	if s.epoch != c.epoch {
@@ -223,7 +238,7 @@ func (c *scope) derive(number int64, old, now *record) {
 
 // find takes what a number has into the finder.
 func (c *scope) find(number int64, old, now span) {
-	if len(c.finder.levels) == 0 || old == now {
+	if c.finder == nil || old == now {
 		return
 	}
 	c.finder.change(c.place(number)/leafSize, old, now, c.leaf)
@@ -250,7 +265,7 @@ func (c *scope) next(above int64, w wanted) int64 {
 				return from
 			}
 		}
-		if len(c.finder.levels) == 0 {
+		if c.finder == nil {
 			return 0
 		}
 		leaf, ok := c.finder.leaf(leaf+1, w)
@@ -282,7 +297,7 @@ func (c *scope) add() (number int64) {
 	s.records = append(s.records, record{})
 	if at >= leafSize && at%leafSize == 0 {
 		if at == leafSize {
-			c.finder.levels = [][]span{{c.leaf(0)}}
+			c.finder = &finder{levels: [][]span{{c.leaf(0)}}}
 		}
 		c.finder.grow()
 	}
@@ -296,7 +311,7 @@ func (c *scope) moveTo(offset int64) {
 	c.hash.Add(c.hashHeader())
 }
 
-func (c *scope) empty() bool { return c.last == c.offset }
+func (c *scope) empty() bool { return c.last == c.offset && c.entered == nil }
 
 func (c *scope) close() {
 	c.hash.Remove(c.hashHeader())

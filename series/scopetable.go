@@ -49,7 +49,7 @@ func (t *scopeTable) own(i int32) *scope {
 	c := t.at(i)
 	if c.epoch != t.epoch {
 		own := *c
-		own.epoch, own.pages = t.epoch, slices.Clone(c.pages)
+		own.epoch, own.pages, own.entered = t.epoch, slices.Clone(c.pages), c.entered.own()
 		c = &own
 		t.all.Set(i, c)
 	}

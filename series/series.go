@@ -32,6 +32,8 @@ type rules struct {
 	// voidedUntil is when the policy stopped to void numbers whose time had ended. Those that
 	// ended until then are voided.
 	voidedUntil int64
+	// secret is what scrambled numbers depend on; empty where there are none.
+	secret string
 }
 
 // contents are the scopes, numbers and keys of a series, whose texts have a format.
@@ -54,15 +56,25 @@ func New(d Definition, begins ...*raftlogv1.SeriesBegin) (*Series, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.check(); err != nil {
+	if err := d.check(f); err != nil {
 		return nil, err
 	}
 	s := &Series{View{rules{definition: d, version: 1}, newContents(f)}}
-	if err := s.checkBegins(begins); err != nil {
+	if err := s.checkBegins(&d, begins); err != nil {
 		return nil, err
 	}
 	s.moveTo(begins)
 	return s, nil
+}
+
+// Scramble has the texts of a series that has just begun, or begun anew, depend on a secret, of which 32 bytes
+// count. It does nothing if the format has no scrambled number.
+func (s *Series) Scramble(secret []byte) {
+	s.secret = ""
+	if s.format.Scrambled() {
+		s.secret = string(secret[:min(len(secret), MaxSecretBytes)])
+		s.format = s.format.WithSecret([]byte(s.secret))
+	}
 }
 
 // BeginAt says when the series begins, of which a series of that name may be another one.
@@ -104,7 +116,9 @@ func (s *rules) advance(now int64) int64 {
 func (x *contents) Format() *format.Format { return x.format }
 
 // most returns the greatest number of a scope.
-func (x *contents) most() int64 { return min(x.format.Most(), maxNumber) }
+func (x *contents) most() int64 { return mostOf(x.format) }
+
+func mostOf(f *format.Format) int64 { return min(f.Most(), maxNumber) }
 
 // dated reports whether a date is in a scope.
 func (x *contents) dated(c *scope, d format.Date) bool {

@@ -119,7 +119,7 @@ func TestAllOrNothing(t *testing.T) {
 	if says(err) != `key "c" has no number` {
 		t.Fatalf("got %v", err)
 	}
-	if sum := s.At(3).Report(0, 100)[0]; sum.Last != 2 || sum.Open != 2 {
+	if sum := s.At(3).Report(0, 100, 0)[0]; sum.Last != 2 || sum.Open != 2 {
 		t.Fatalf("got %+v", sum)
 	}
 	if _, err := s.Confirm(4, []*raftlogv1.SeriesKey{{Key: "a", Number: 1}, {Key: "b"}}); err != nil {
@@ -139,7 +139,7 @@ func TestAllOrNothing(t *testing.T) {
 func TestALateConfirm(t *testing.T) {
 	s := newSeries(t, series.Definition{OnExpiry: series.ExpiryReuses, ExpiresIn: 10})
 	mustTake(t, s, 100, request("a", "b"))
-	if sum := s.At(110).Report(0, 100)[0]; sum.Overdue != 2 || sum.Open != 2 {
+	if sum := s.At(110).Report(0, 100, 0)[0]; sum.Overdue != 2 || sum.Open != 2 {
 		t.Fatalf("got %+v", sum)
 	}
 	if _, err := s.Confirm(200, []*raftlogv1.SeriesKey{{Key: "b"}}); err != nil {
@@ -182,7 +182,11 @@ func TestDefinitions(t *testing.T) {
 		"expires_in": func(d *series.Definition) { d.ExpiresIn = -1 },
 		"max_open":   func(d *series.Definition) { d.MaxOpen = -1 },
 		"max_keys":   func(d *series.Definition) { d.MaxKeys = -1 },
-		"time_zone":  func(d *series.Definition) { d.TimeZone = strings.Repeat("x", 65) },
+		"max_length": func(d *series.Definition) { d.MaxLength = 129 },
+		"allowed": func(d *series.Definition) {
+			d.Allowed = []*raftlogv1.SeriesAllowed{{Name: "branch", Values: []string{"A"}}}
+		},
+		"time_zone": func(d *series.Definition) { d.TimeZone = strings.Repeat("x", 65) },
 	} {
 		d := valid
 		change(&d)
@@ -255,7 +259,7 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("the reason %q: %v", reason, err)
 		}
 	}
-	if len(s.At(1).Report(0, 100)) != 0 {
+	if len(s.At(1).Report(0, 100, 0)) != 0 {
 		t.Error("bad input made a scope")
 	}
 }
@@ -343,7 +347,7 @@ func reportTime(t *testing.T, overdue int) time.Duration {
 	for range 5 {
 		used := cputime.Thread()
 		for range 200 {
-			if all := s.At(1<<40).Report(0, 10); all[0].Overdue != int64(overdue) || all[0].Open != int64(overdue) {
+			if all := s.At(1<<40).Report(0, 10, 0); all[0].Overdue != int64(overdue) || all[0].Open != int64(overdue) {
 				t.Fatalf("%+v", all)
 			}
 		}

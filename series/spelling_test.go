@@ -46,8 +46,8 @@ func TestSpellingsAreOneScope(t *testing.T) {
 	if all, _, err := s.At(1).Numbers([]string{"2026", "aD"}, 0, 0, 10); err != nil || len(all) != 3 {
 		t.Errorf("listed %+v, %v", all, err)
 	}
-	if last, err := s.CloseScope(1, []string{"2026", "ad"}); err != nil || last != 3 || len(s.At(1).Report(0, 9)) != 2 {
-		t.Errorf("closed at %d, %v, of %+v", last, err, s.At(1).Report(0, 9))
+	if last, err := s.CloseScope(1, []string{"2026", "ad"}); err != nil || last != 3 || len(s.At(1).Report(0, 9, 0)) != 2 {
+		t.Errorf("closed at %d, %v, of %+v", last, err, s.At(1).Report(0, 9, 0))
 	}
 }
 
@@ -60,7 +60,7 @@ func TestSpellingsMeetAfterARestore(t *testing.T) {
 	}
 	inBranch(t, s, "AD", 2026, "1")
 	merge(t, s, backup.Freeze())
-	if x := s.At(1).Report(0, 9); len(x) != 1 || x[0].Last != 3 || x[0].Scope[1] != "AD" {
+	if x := s.At(1).Report(0, 9, 0); len(x) != 1 || x[0].Last != 3 || x[0].Scope[1] != "AD" {
 		t.Fatalf("merged into %+v", x)
 	}
 	s.Suspend()
@@ -72,7 +72,7 @@ func TestSpellingsMeetAfterARestore(t *testing.T) {
 	if err := s.Resume(1, both, false); err != nil {
 		t.Fatal(err)
 	}
-	x := s.At(1).Report(0, 9)
+	x := s.At(1).Report(0, 9, 0)
 	if len(x) != 2 || x[0].Last != 5 || !slices.Equal(x[1].Scope, []string{"FY2027", "Ad"}) {
 		t.Errorf("resumed as %+v", x)
 	}

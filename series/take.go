@@ -46,6 +46,8 @@ func datesOf(now int64, m *raftlogv1.SeriesTake) (date, today format.Date) {
 // Only where the caller gives a date, a key that has a number of another date is refused: a retry
 // on the next day is the same call.
 //
+// A request with a number enters it: its only key has that number already.
+//
 // The errors are *Error, *format.Error and *format.FullError.
 func (s *Series) Take(now int64, m *raftlogv1.SeriesTake) ([]*raftlogv1.SeriesNumber, error) {
 	if err := checkTake(m); err != nil {
@@ -67,10 +69,14 @@ func (s *Series) Take(now int64, m *raftlogv1.SeriesTake) ([]*raftlogv1.SeriesNu
 	if err := t.sort(); err != nil {
 		return nil, err
 	}
-	if len(t.fresh)+len(t.kept) > 0 {
-		if err := t.give(values); err != nil {
-			return nil, err
-		}
+	switch {
+	case m.GetNumber() != 0:
+		err = t.enter(values)
+	case len(t.fresh)+len(t.kept) > 0:
+		err = t.give(values)
+	}
+	if err != nil {
+		return nil, err
 	}
 	numbers := make([]*raftlogv1.SeriesNumber, len(m.GetKeys()))
 	for i, key := range m.GetKeys() {
@@ -100,6 +106,9 @@ func checkTake(m *raftlogv1.SeriesTake) error {
 	}
 	if in := time.Duration(m.GetExpiresInNanos()); in < 0 || in > MaxExpiresIn {
 		return invalid("expires_in", "is not from 0 to 3650 days")
+	}
+	if err := checkEntered(m); err != nil {
+		return err
 	}
 	return checkKeys(m.GetKeys())
 }
@@ -172,18 +181,14 @@ func (t *taking) sort() error {
 
 // give gives the keys their numbers, if all can have them.
 func (t *taking) give(values []string) error {
-	c := t.scope
-	if c == nil {
-		begins, given, err := t.format.ParseScope(values)
-		if err != nil {
-			return err
-		}
-		c = t.scopes.fresh(values, len(given), begins)
+	c, err := t.newIn(values)
+	if err != nil {
+		return err
 	}
 	if err := t.refuseEnd(); err != nil {
 		return err
 	}
-	first := t.run(c, int64(len(t.fresh)), t.kept)
+	first := t.run(c)
 	if err := t.refuse(c, first); err != nil {
 		return err
 	}
@@ -200,6 +205,18 @@ func (t *taking) give(values []string) error {
 	}
 	t.settle(c, settledByKey*len(t.fresh))
 	return nil
+}
+
+// newIn returns the scope of new numbers. One that does not exist yet has not begun.
+func (t *taking) newIn(values []string) (*scope, error) {
+	if t.scope != nil {
+		return t.scope, nil
+	}
+	begins, given, err := t.format.ParseScope(values)
+	if err != nil {
+		return nil, err
+	}
+	return t.scopes.fresh(values, len(given), begins), nil
 }
 
 func (t *taking) expires() int64 {
@@ -232,20 +249,69 @@ func (t *taking) refuse(c *scope, first int64) error {
 	if err := t.refuseMore(c); err != nil || len(t.fresh) == 0 {
 		return err
 	}
-	last := first + int64(len(t.fresh)) - 1
+	if err := t.refuseNew(c); err != nil {
+		return err
+	}
+	return t.refuseLast(c, first+int64(len(t.fresh))-1)
+}
+
+// refuseNew finds why no new number of a scope can be that of the request's document.
+func (t *taking) refuseNew(c *scope) error {
 	d := &t.definition
+	if err := d.refuseValues(t.format, t.request.GetValues()); err != nil {
+		return err
+	}
 	switch {
 	case c.index >= MaxScopes:
 		return full(MaxScopes, "scopes")
 	case t.date > t.today+d.maxAhead():
 		return invalid("date", fmt.Sprintf("%s is after %s, and today is %s", t.date, t.today+d.maxAhead(), t.today))
-	case d.Order != OrderAny && t.date < t.lastDate(c):
+	case d.Order != OrderAny && t.date < t.dateBefore(c):
+		before := "the last number"
+		if t.request.GetNumber() != 0 {
+			before = "the number before it"
+		}
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DATE_BACK, "date",
-			"date %s is before %s, that of the last number", t.date, t.lastDate(c))
+			"date %s is before %s, that of %s", t.date, t.dateBefore(c), before)
 	case d.MaxKeys > 0 && t.tooManyKeys():
 		return full(d.MaxKeys, "keys")
+	}
+	return nil
+}
+
+// dateBefore returns the date before which the request's document cannot be where dates have an order.
+func (t *taking) dateBefore(c *scope) format.Date {
+	number := t.request.GetNumber()
+	if number == 0 {
+		return t.lastDate(c)
+	}
+	if place := c.placeOf(number); place != 0 && c.at(place).state == Unknown {
+		return format.FirstDate // It has its date.
+	}
+	if number <= c.offset {
+		_, date := c.entered.below(number)
+		return date
+	}
+	return t.lastDate(c)
+}
+
+// refuseLast finds why the last of some consecutive numbers cannot be given.
+func (t *taking) refuseLast(c *scope, place int64) error {
+	last, err := c.reach(place, t.today, t.date)
+	switch {
+	case err != nil:
+		return err
 	case last > t.most():
 		return &format.FullError{Number: last, Most: t.format.Most()}
+	}
+	return t.refuseText(c, last)
+}
+
+// refuseText finds that the text of a number would be too long.
+func (t *taking) refuseText(c *scope, number int64) error {
+	if d := &t.definition; number > d.most(t.format, c.given()) {
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_FULL, "keys",
+			"number %d does not fit: its text would have more than %d characters", number, d.MaxLength)
 	}
 	return nil
 }
@@ -277,8 +343,8 @@ func (t *taking) refuseOpen(c *scope, more int64) error {
 	switch {
 	case c.closed:
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_SCOPE_CLOSED, "values",
-			"%s is closed, its last number is %d", name(c.values), c.last)
-	case limit == 0 || c.count[Open]+more <= limit:
+			"%s is closed, its last number is %d", name(c.values), c.lastNumber())
+	case limit == 0 || more == 0 || c.count[Open]+more <= limit:
 		return nil
 	}
 	if open := c.count[Open] - c.ended(t.goneBy()); open+more > limit {
@@ -300,13 +366,13 @@ func (t *taking) bind(c *scope, key string, number, expires int64) {
 	t.detach(key)
 	taken := t.now
 	if number > c.last {
-		number = c.add()
+		number = c.addAllotted(t.today)
 	} else {
 		r := c.at(number)
 		taken = max(taken, r.taken+1) // A merge tells by it which of two keys got the number later.
 		if r.key() != "" {
 			t.index.drop(r.key())
-			t.lose(strings.Clone(r.key()), lostKey{number: number, released: r.state == Released})
+			t.lose(strings.Clone(r.key()), lostKey{number: c.numberOf(number), released: r.state == Released})
 		}
 	}
 	c.change(number, func(r *record) {

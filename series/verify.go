@@ -45,20 +45,28 @@ func (v *View) VerifySome(at VerifyCursor, limit int) (next VerifyCursor, more b
 	}
 	for limit > 0 && at.scope < v.scopes.len() {
 		c := v.scopes.at(int32(at.scope))
-		if sum := c.offset + c.count[Open] + c.count[Confirmed] + c.count[Voided] + c.count[Released] + c.count[Unknown]; sum != c.last {
-			return at, false, &VerifyError{Scope: c.values, Number: c.last, Detail: "is the last, and the sums of the states are wrong"}
+		sum := c.count[Open] + c.count[Confirmed] + c.count[Voided] + c.count[Released] + c.count[Unknown]
+		if sum != c.last-c.offset+c.entered.len() {
+			return at, false, &VerifyError{Scope: c.values, Number: c.lastNumber(), Detail: "is the last, and the sums of the states are wrong"}
+		}
+		if detail := c.allotted.wrong(c.offset, c.last, v.most()); detail != "" {
+			return at, false, &VerifyError{Scope: c.values, Number: c.lastNumber(), Detail: "is the last, and the allotments " + detail}
 		}
 		if c.empty() {
 			limit--
 		}
-		at.number = max(at.number, c.offset)
-		for ; at.number < c.last && limit > 0; limit-- {
-			at.number++
-			if detail := v.wrong(c, at.number, c.at(at.number)); detail != "" {
-				return at, false, &VerifyError{Scope: c.values, Number: at.number, Detail: detail}
+		whole := true
+		for n, r := range c.above(at.number) {
+			if whole = limit > 0; !whole {
+				break
+			}
+			limit--
+			at.number = n
+			if detail := v.wrong(c, n, r); detail != "" {
+				return at, false, &VerifyError{Scope: c.values, Number: c.numberOf(n), Detail: detail}
 			}
 		}
-		if at.number >= c.last {
+		if whole {
 			at = VerifyCursor{since: v.since, scope: at.scope + 1}
 		}
 	}
@@ -77,7 +85,8 @@ func (v *View) verifyLost(from string, limit int) (next string, more bool, err e
 			return false
 		}
 		if at := v.index.find(key); at != 0 {
-			err = &VerifyError{Scope: v.scopes.at(at.scope()).values, Number: at.number(), Detail: "is that of a key that has lost its number"}
+			c := v.scopes.at(at.scope())
+			err = &VerifyError{Scope: c.values, Number: c.numberOf(at.number()), Detail: "is that of a key that has lost its number"}
 		}
 		return err == nil
 	})
@@ -85,13 +94,17 @@ func (v *View) verifyLost(from string, limit int) (next string, more bool, err e
 }
 
 func (v *View) wrong(c *scope, n int64, r *record) string {
-	leaf, whole := c.place(n)/leafSize, c.place(n)%leafSize == 0
+	leaf, whole := c.place(n)/leafSize, n > c.offset && c.place(n)%leafSize == 0
 	switch {
+	case n <= c.offset && r.state != Confirmed:
+		return "is from before the scope, and not confirmed"
 	case r.state < Open || r.state > Unknown:
 		return "is in no state"
+	case r.state == Released && v.definition.OnRelease == ReleaseReusesNewest && !c.newest(n):
+		return "is released, and not one of the last"
 	case r.shared && r.state != Unknown:
 		return "may be another key's and is not unknown"
-	case whole && len(c.finder.levels) > 0 && c.finder.levels[0][leaf] != c.leaf(leaf):
+	case whole && c.finder != nil && c.finder.levels[0][leaf] != c.leaf(leaf):
 		return "is one of some of which the lowest free or open one is not found"
 	case c.waits(n, r) != (r.state == Open && r.expires != 0):
 		return "has a deadline and is not open, or the other way around"

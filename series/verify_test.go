@@ -14,15 +14,23 @@ import (
 // state: 1 open, 2 confirmed, 3 voided, 4 released.
 func TestVerifyFindsDamage(t *testing.T) {
 	for detail, damage := range map[string]func(*Series, *scope){
-		"is in no state":              func(_ *Series, c *scope) { c.at(2).state = 0 },
-		"is not found":                func(_ *Series, c *scope) { c.finder.levels = [][]span{{nothing}} },
-		"has a deadline":              func(_ *Series, c *scope) { c.at(2).state = Open },
-		"has a reason":                func(_ *Series, c *scope) { c.at(3).write("c", "", "") },
-		"has no key":                  func(_ *Series, c *scope) { c.at(1).write("", "", "") },
-		"that has lost its number":    func(s *Series, _ *scope) { s.lose("a", lostKey{number: 1}) },
-		"has a key that leads":        func(s *Series, _ *scope) { s.index.set("b", refOf(0, 1)) },
-		"the sums of the states":      func(_ *Series, c *scope) { c.count[Open]++ },
-		"does not exist, and a key":   func(s *Series, _ *scope) { s.index.len++ },
+		"is in no state":            func(_ *Series, c *scope) { c.at(2).state = 0 },
+		"is not found":              func(_ *Series, c *scope) { c.finder = &finder{levels: [][]span{{nothing}}} },
+		"has a deadline":            func(_ *Series, c *scope) { c.at(2).state = Open },
+		"has a reason":              func(_ *Series, c *scope) { c.at(3).write("c", "", "") },
+		"has no key":                func(_ *Series, c *scope) { c.at(1).write("", "", "") },
+		"that has lost its number":  func(s *Series, _ *scope) { s.lose("a", lostKey{number: 1}) },
+		"has a key that leads":      func(s *Series, _ *scope) { s.index.set("b", refOf(0, 1)) },
+		"the sums of the states":    func(_ *Series, c *scope) { c.count[Open]++ },
+		"does not exist, and a key": func(s *Series, _ *scope) { s.index.len++ },
+		"do not have the last number": func(_ *Series, c *scope) {
+			c.allotted = &allotments{ranges: []allotment{{from: 3, to: 4, starts: 3}, {from: 9, to: 20, starts: 5}}}
+		},
+		"numbers that were given": func(_ *Series, c *scope) { c.allotted = &allotments{ranges: []allotment{{from: 4, to: 9}}} },
+		"begins elsewhere":        func(_ *Series, c *scope) { c.allotted = &allotments{ranges: []allotment{{from: 2, to: 9, starts: 4}}} },
+		"ranges that overlap": func(_ *Series, c *scope) {
+			c.allotted = &allotments{ranges: []allotment{{from: 6, to: 9}, {from: 9, to: 9}}}
+		},
 		"is the last, and the sums o": func(_ *Series, c *scope) { c.count[Released]-- },
 	} {
 		s, err := New(Definition{Format: "{number}", OnRelease: ReleaseReuses, ExpiresIn: 100})

@@ -6,7 +6,7 @@
  * never, and it starts without the cluster's answer.
  *
  * Code: etag/counters.go and reserver.go (blocks), etag/reconcile.go,
- * server/etags (the keeper), fsm/etags.go (the cluster's record).
+ * server/etags (the keeper), fsm/etag.go (the cluster's record).
  *
  * Promise, as an assertion: each etag is above all before it, across every restart. It
  * does not hold where docs/promises.md says so: the disk was set back, and the node gives

@@ -29,13 +29,13 @@ type Backup struct {
 
 	etags map[string][]*raftlogv1.EtagCeiling // by the node's id, as Info has it
 
-	// RangesOf is the HiLo counter that its clients move furthest if each that holds one of
-	// its ranges takes one more, and NextRanges by how much.
+	// RangesOf is the HiLo counter that its clients move furthest if each holder of a range takes
+	// one more, and NextRanges is the distance.
 	RangesOf   string
 	NextRanges int64
 }
 
-// Open reads a whole backup, of which nothing counts if it is damaged.
+// Open reads a whole backup, and fails if any part of it is damaged.
 func Open(path string) (*Backup, error) {
 	b := &Backup{Path: path, etags: map[string][]*raftlogv1.EtagCeiling{}, Info: &idnodev1.BackupInfo{Counts: &idnodev1.StateCounts{}}}
 	if err := b.each(b.count); err != nil {
@@ -76,7 +76,7 @@ func (b *Backup) each(f func(*raftlogv1.SnapshotRecord) error) error {
 	}
 }
 
-// Check reads a backup to its end, and returns what is wrong with it.
+// Check reads a backup to its end, and returns the first defect as an error.
 func Check(in io.Reader) error {
 	r, err := backup.NewReader(in)
 	for err == nil {
@@ -161,7 +161,7 @@ func (b *Backup) countLease(l *raftlogv1.WorkerLease) error {
 	return nil
 }
 
-// countRanges counts what the holders of a counter's ranges may take next.
+// countRanges counts the numbers that the holders of a counter's ranges may take next.
 func (b *Backup) countRanges(h *raftlogv1.HiLoRecord) {
 	moved := int64(0)
 	for _, o := range h.GetOutstanding() {
@@ -222,7 +222,7 @@ func seriesRecord(m *raftlogv1.SnapshotRecord) (database uint32, record *raftlog
 func (b *Backup) countName(m *raftlogv1.SnapshotRecord) error {
 	c, ok, err := b.counter(m)
 	if err == nil && !ok {
-		err = fmt.Errorf("%s: %w: a record of no known kind", b.Path, backup.ErrCorrupt)
+		err = fmt.Errorf("%s: %w: a record of an unknown kind", b.Path, backup.ErrCorrupt)
 	}
 	if err != nil {
 		return err
@@ -246,7 +246,7 @@ func (b *Backup) countName(m *raftlogv1.SnapshotRecord) error {
 	return nil
 }
 
-// counter returns a record as a counter; false if it is of another kind.
+// counter returns a record as a counter; false for records of other kinds.
 func (b *Backup) counter(m *raftlogv1.SnapshotRecord) (c counterfile.Counter, ok bool, err error) {
 	switch r := m.GetRecord().(type) {
 	case *raftlogv1.SnapshotRecord_Identity:

@@ -23,7 +23,7 @@ const (
 	CSV Form = "csv"
 )
 
-// ReadCounters reads a whole file. What names no database is of the given one.
+// ReadCounters reads a whole file. Counters without a database belong to the given one.
 func ReadCounters(path string, form Form, database string) (all []counterfile.Counter, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -47,9 +47,9 @@ func ReadCounters(path string, form Form, database string) (all []counterfile.Co
 	return all, nil
 }
 
-// Export writes the counters of one database, or with CSV of all if none is named; with
-// SeriesCSV the numbers of series in their place. The form RavenDB may be packed, and has no
-// claims. It returns how many lines were written, and how many claims were left out.
+// Export writes the counters of one database, or with CSV of all if the database is empty; with
+// SeriesCSV it writes the numbers of series instead. The form RavenDB may be packed, and has no
+// claims. It returns the number of lines written, and of claims left out.
 func (b *Backup) Export(to io.Writer, form Form, database string, packed bool) (written, left int, err error) {
 	if form == SeriesCSV {
 		written, err = b.exportSeries(to, docid.Fold(database))

@@ -64,7 +64,7 @@ func addAndDelete(dir string, keep int, write Write) error {
 	return DeleteOlder(path, info.GetClusterId(), keep)
 }
 
-// names returns what is in a directory.
+// names returns the names of the files in a directory.
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -78,9 +78,9 @@ func names(t *testing.T, dir string) []string {
 	return all
 }
 
-// TestBackupKeepsTheNewest: the newest by time stay, also when the log index fell, as when
-// all nodes' disks were set back, and so does what is no backup of this cluster; a backup
-// can be read by its owner only.
+// TestBackupKeepsTheNewest: the newest by time stay, also when the log index fell, as after all
+// nodes' disks were set back, and so do files that are not backups of this cluster; a backup can be
+// read by its owner only.
 func TestBackupKeepsTheNewest(t *testing.T) {
 	dir := t.TempDir()
 	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -156,8 +156,8 @@ func TestBackupsAtOnce(t *testing.T) {
 	}
 }
 
-// TestFailedBackupDeletesNothing: the older ones stay, and nothing is left of the draft.
-// Drafts of processes that were killed go with the next backup.
+// TestFailedBackupDeletesNothing: older backups stay, and the draft is removed. Drafts of processes
+// that were killed go with the next backup.
 func TestFailedBackupDeletesNothing(t *testing.T) {
 	dir := t.TempDir()
 	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)

@@ -17,10 +17,10 @@ import (
 	"github.com/idnode/idnode/internal/syncdir"
 )
 
-// Write fills a new file. What it wrote before an error does not count.
+// Write fills a new file. After an error the file is discarded.
 type Write func(file *os.File) error
 
-// SaveBackup writes a backup beside path, checks what is on the disk, and moves it to path.
+// SaveBackup writes a backup beside path, checks the file on disk, and moves it to path.
 func SaveBackup(path string, write Write) (*idnodev1.BackupInfo, error) {
 	draft, info, err := draftBackup(filepath.Dir(path), filepath.Base(path), write)
 	if err != nil {
@@ -49,7 +49,7 @@ func Draft(dir, name string, write Write) (path string, err error) {
 		return "", err
 	}
 	if err := errors.Join(write(file), file.Sync(), file.Close()); err != nil {
-		_ = os.Remove(file.Name()) // What went wrong before is told.
+		_ = os.Remove(file.Name()) // The error before it is returned.
 		return "", err
 	}
 	return file.Name(), nil
@@ -68,8 +68,8 @@ func draftBackup(dir, name string, write Write) (path string, info *idnodev1.Bac
 	return path, b.Info, nil
 }
 
-// publish moves a draft to path. One that replaces another file gets its mode; and its
-// owner, where this user may: a backup that root renews stays readable for its readers.
+// publish moves a draft to path. If it replaces a file, it keeps that file's mode, and its owner
+// where this user may set it: a backup that root renews stays readable for its readers.
 func publish(draft, path string) error {
 	var err error
 	if replaced, missing := os.Stat(path); missing == nil {
@@ -90,7 +90,7 @@ func publish(draft, path string) error {
 const (
 	// backupName is how backups in a directory are named: time, log index, cluster.
 	backupName = "%s-%d-%s.backup"
-	// draftName is what a backup is named until it is whole.
+	// draftName is the name of a backup until it is complete.
 	draftName = "idnode"
 	// staleDraft is the age at which no process writes a draft any more: the longest
 	// backups take minutes.
@@ -108,10 +108,10 @@ func AddBackup(dir string, write Write) (path string, info *idnodev1.BackupInfo,
 	return path, info, publish(draft, path)
 }
 
-// DeleteOlder deletes, of what is older than a backup that AddBackup added, all but the newest keep
-// backups of its cluster. What is newer stays: other runs add to the directory too. A cluster that
-// began again, as after a disaster, has another id and does not delete backups that it may have to be
-// restored from. The time gives the order: the log index is low again once all nodes' disks were set
+// DeleteOlder deletes all but the newest keep backups of a cluster, among those older than a backup
+// that AddBackup added. Newer backups stay: other runs add to the directory too. A cluster that was
+// formed anew after a disaster has another id, and does not delete backups that it may have to be
+// restored from. The order is that of time: the log index restarts low once all nodes' disks were set
 // back. Drafts of killed processes are deleted too.
 func DeleteOlder(added, cluster string, keep int) error {
 	dir := filepath.Dir(added)
@@ -129,7 +129,7 @@ func DeleteOlder(added, cluster string, keep int) error {
 		if m == nil {
 			return backup{}, false
 		}
-		index, _ := strconv.ParseUint(m[2], 10, 64) // One beyond counts as the newest.
+		index, _ := strconv.ParseUint(m[2], 10, 64) // An index beyond uint64 counts as the newest.
 		return backup{name, m[1], index}, true
 	}
 	older := func(a, b backup) int { return cmp.Or(cmp.Compare(b.time, a.time), cmp.Compare(b.index, a.index)) }

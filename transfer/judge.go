@@ -13,13 +13,13 @@ import (
 	"github.com/idnode/idnode/transfer/counterfile"
 )
 
-// judged is what dry runs said that counters add, by database and in all.
+// judged is the growth that dry runs reported for the counters so far, by database and in total.
 type judged struct {
 	all        *idnodev1.MergeGrowth
 	byDatabase map[string]*idnodev1.MergeGrowth
 }
 
-// judge fails if a cluster has no room for all of some counters, none of which is there twice. It changes nothing.
+// judge fails if a cluster has no room for all of the counters, which are distinct. It changes nothing.
 func judge(ctx context.Context, conn grpc.ClientConnInterface, counters func(counterfile.Each) error) error {
 	m := &Merger{Conn: conn, DryRun: true, judged: &judged{&idnodev1.MergeGrowth{}, map[string]*idnodev1.MergeGrowth{}}}
 	err := counters(func(c counterfile.Counter) error { return m.add(ctx, c) })
@@ -29,7 +29,7 @@ func judge(ctx context.Context, conn grpc.ClientConnInterface, counters func(cou
 	return err
 }
 
-// tell says in a request what those before it add.
+// tell adds to a request the growth of the requests before it.
 func (j *judged) tell(req *idnodev1.MergeCountersRequest) {
 	if j == nil {
 		return
@@ -40,7 +40,7 @@ func (j *judged) tell(req *idnodev1.MergeCountersRequest) {
 	}
 }
 
-// hear adds what a request adds.
+// hear adds the growth of a request.
 func (j *judged) hear(req *idnodev1.MergeCountersRequest, res *idnodev1.MergeCountersResponse) {
 	for i, g := range res.GetGrowth()[:min(len(res.GetGrowth()), len(req.GetDatabases()))] {
 		name := req.GetDatabases()[i].GetDatabase()
@@ -59,7 +59,8 @@ func (j *judged) hear(req *idnodev1.MergeCountersRequest, res *idnodev1.MergeCou
 
 var keySeed = maphash.MakeSeed()
 
-// keyOf is a hash of what a counter is of. Two of one hash are judged as one: the cluster judges again.
+// keyOf is a hash of a counter's database, kind and name. Two counters with the same hash are judged as
+// one; the cluster's own check follows.
 func keyOf(c counterfile.Counter) uint64 {
 	var h maphash.Hash
 	h.SetSeed(keySeed)
@@ -74,7 +75,7 @@ func keyOf(c counterfile.Counter) uint64 {
 	return h.Sum64()
 }
 
-// once lists the first of all counters of a name, but for those of some names.
+// once lists the first counter of each name, except the names in but.
 func once(counters []counterfile.Counter, but map[uint64]bool) func(counterfile.Each) error {
 	return func(each counterfile.Each) error {
 		seen := map[uint64]bool{}

@@ -12,21 +12,21 @@ import (
 	"github.com/idnode/idnode/transfer/counterfile"
 )
 
-// Bounds of one merge, below what a server takes. The bytes are those of names and databases.
+// Bounds of one request, below those of a server. The bytes are those of names and databases.
 const (
 	mergeNames = 1000
 	mergeBytes = 32_000
 )
 
-// Merger merges counters into a cluster, in batches of which each may be of many databases.
-// Values only rise. It is used by one goroutine.
+// Merger merges counters into a cluster, in batches of which each may span databases. Values only
+// rise. It is used by one goroutine.
 type Merger struct {
-	// Conn makes each call until it is answered, so that long work goes on through elections.
+	// Conn retries each call until it is answered, so that long work continues through elections.
 	Conn grpc.ClientConnInterface
 	// DryRun changes nothing, and Changed gets each change that would be made.
 	DryRun  bool
 	Changed func(*idnodev1.CounterChange)
-	// Merged, if set, hears after each batch how many names were merged.
+	// Merged, if set, is called after each batch with the number of names merged.
 	Merged func(names int64)
 
 	// skip is added to every value.
@@ -38,14 +38,14 @@ type Merger struct {
 	names  int
 	bytes  int
 	sent   int64
-	// total is what all batches together did.
+	// total is the sum of all batches' results.
 	total idnodev1.MergeCountersResponse
-	// judged, if set, is what the batches so far add.
+	// judged, if set, is the growth of the batches so far.
 	judged *judged
 }
 
-// Merge merges a list of counters, or nothing if the cluster has no room for all. It returns what the Merger has done
-// so far.
+// Merge merges a list of counters, or nothing if the cluster has no room for all. It returns the Merger's results so
+// far.
 func (m *Merger) Merge(ctx context.Context, counters []counterfile.Counter) (*idnodev1.MergeCountersResponse, error) {
 	if err := judge(ctx, m.Conn, once(counters, nil)); err != nil {
 		return &m.total, err
@@ -65,8 +65,8 @@ func (m *Merger) mergeList(ctx context.Context, counters []counterfile.Counter) 
 	return &m.total, err
 }
 
-// merge merges what counters lists, claims first: an identity that is raised over a
-// claim has not issued it.
+// merge merges the given counters, claims first: an identity that is raised over a claim has not
+// issued it.
 func (m *Merger) merge(ctx context.Context, counters func(counterfile.Each) error) error {
 	for _, claims := range []bool{true, false} {
 		err := counters(func(c counterfile.Counter) error {
@@ -90,7 +90,7 @@ func databaseOf(c counterfile.Counter) string {
 	return cmp.Or(docid.Fold(c.Database), docid.DefaultDatabase)
 }
 
-// add takes one counter; the batch before it may be sent.
+// add adds one counter; it may send the batch before it.
 func (m *Merger) add(ctx context.Context, c counterfile.Counter) error {
 	database, bytes := databaseOf(c), len(docid.Fold(c.Name)) // As the server counts them: folding may lengthen a name.
 	place, known := m.places[database]
@@ -133,7 +133,7 @@ func (m *Merger) put(to *idnodev1.DatabaseMerge, c counterfile.Counter) {
 	}
 }
 
-// plus adds what is not negative, and stays at the greatest number.
+// plus adds a non-negative number, and saturates at the greatest one.
 func plus(value, add int64) int64 {
 	if value > math.MaxInt64-add {
 		return math.MaxInt64

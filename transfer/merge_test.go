@@ -23,7 +23,7 @@ import (
 	"github.com/idnode/idnode/transfer/counterfile"
 )
 
-// recorder is a cluster that keeps what it is asked.
+// recorder is a cluster that records its calls.
 type recorder struct {
 	grpc.ClientConnInterface
 	requests []proto.Message
@@ -37,7 +37,7 @@ func (r *recorder) Invoke(_ context.Context, _ string, req, res any, _ ...grpc.C
 	return nil
 }
 
-// merges are the calls that change something, each as its databases with what they have of claims, identities and HiLo counters.
+// merges are the calls that change something, each as its databases with their claims, identities and HiLo counters.
 func (r *recorder) merges() (all []string) {
 	for _, m := range r.requests {
 		b, ok := m.(*idnodev1.MergeCountersRequest)
@@ -79,8 +79,8 @@ func TestABatchIsOfManyDatabases(t *testing.T) {
 	}
 }
 
-// TestJudgedBeforeAnythingChanges: dry runs are told what those before them add, of each database once, and
-// what is there twice is judged once. If there is no room, nothing is merged.
+// TestJudgedBeforeAnythingChanges: each dry run gets the growth of those before it, of each database once,
+// and a repeated counter is judged once. If there is no room, nothing is merged.
 func TestJudgedBeforeAnythingChanges(t *testing.T) {
 	var counters []counterfile.Counter
 	for range 2 {
@@ -244,8 +244,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestRangesCountWhole: what the clients of a counter may take next, each a range of twice the
-// size, up to the largest; of several counters the most.
+// TestRangesCountWhole: the numbers that the clients of a counter may take next, each a range of
+// twice the size, up to the largest; of several counters the most.
 func TestRangesCountWhole(t *testing.T) {
 	counter := func(tag string, sizes ...int64) *raftlogv1.SnapshotRecord {
 		h := &raftlogv1.HiLoRecord{Tag: tag}
@@ -262,7 +262,7 @@ func TestRangesCountWhole(t *testing.T) {
 	}
 }
 
-// TestExport: what was exported is read as it was; RavenDB has no claims.
+// TestExport: an export is read back equal; RavenDB has no claims.
 func TestExport(t *testing.T) {
 	b := aBackup(t)
 	identity := counterfile.Counter{Database: "shop", Kind: counterfile.Identity, Name: "i", Value: math.MaxInt64 - 1}

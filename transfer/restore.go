@@ -16,46 +16,46 @@ import (
 	"github.com/idnode/idnode/transfer/counterfile"
 )
 
-// Restore merges a backup into a running cluster. Nothing is lowered or removed, so
-// restoring twice is restoring once.
+// Restore merges a backup into a running cluster. Nothing is lowered or removed:
+// a restore is idempotent.
 type Restore struct {
 	Backup *Backup
-	// Conn is as that of Merger.
+	// Conn is used as Merger.Conn.
 	Conn grpc.ClientConnInterface
-	// SkipAhead is how many values each counter may have given since the backup; not negative.
+	// SkipAhead bounds the values that each counter may have issued since the backup; not negative.
 	SkipAhead int64
-	// Floors are further values that are taken.
+	// Floors are further values that count as used.
 	Floors []counterfile.Counter
-	// ShareTags lets members go on under tags of the backup's nodes, which are gone.
+	// ShareTags lets members continue under tags of the backup's nodes, which are gone.
 	ShareTags bool
-	// Settings takes over the backup's settings too.
+	// Settings restores the backup's settings too.
 	Settings bool
-	// Merged, if set, hears now and then how many names were merged.
+	// Merged, if set, is called now and then with the number of names merged.
 	Merged func(names int64)
 }
 
-// Restored is what a restore did.
+// Restored is the result of a restore.
 type Restored struct {
 	Cluster  *idnodev1.MergeClusterResponse
 	Counters *idnodev1.MergeCountersResponse
-	// Pools is of how many pools the leases ended.
+	// Pools counts the pools whose leases ended.
 	Pools int
 	// Merged names the parts that were merged to their end.
 	Merged []string
-	// NotMerged are series and pools that were not merged, or not all of them. All else was.
+	// NotMerged are the series and pools that were not merged completely. Everything else was merged.
 	NotMerged []NotMerged
 }
 
-// NotMerged is a series or a pool of a backup that the cluster did not take over as it is there.
+// NotMerged is a series or a pool that was not merged exactly as it is in the backup.
 type NotMerged struct {
 	// Kind is "series" or "pool".
 	Kind, Database, Name string
-	// Reason says why. A part may have been merged before.
+	// Reason is the cause. A part may have been merged before.
 	Reason error
 }
 
-// Run restores. After an error some parts of the backup were merged, and one may have been in part. To restore
-// again ends as if there had been no error.
+// Run restores. After an error some parts of the backup were merged, and another may have been merged in part.
+// Another Run completes the restore.
 func (r *Restore) Run(ctx context.Context) (done Restored, err error) {
 	m := &Merger{Conn: r.Conn, Merged: r.Merged, skip: r.SkipAhead}
 	if !r.Settings { // Else the limits are the backup's, which come with the tags.
@@ -74,7 +74,8 @@ func (r *Restore) Run(ctx context.Context) (done Restored, err error) {
 			return err
 		}},
 		{"counters and claims", func() error { return m.merge(ctx, r.Backup.Counters) }},
-		// Before what the cluster may refuse, and behind the backup's claims, as Merger.merge says.
+		// Counters come before parts that the cluster may refuse, and after the backup's claims:
+		// see Merger.merge.
 		{"further values", func() (err error) { m.skip = 0; done.Counters, err = m.mergeList(ctx, r.Floors); return err }},
 		{"series", func() error { return r.importSeries(ctx, &done) }},
 		{"pools", func() error { return r.definePools(ctx, &done) }},
@@ -102,7 +103,7 @@ func (r *Restore) judge(ctx context.Context) error {
 	})
 }
 
-// mergeCluster takes over tags and floor: first, so that from then on no name is begun too low.
+// mergeCluster merges tags and floor: first, so that from then on no name begins too low.
 // Settings follow as soon as no tag is refused: the etags of many databases need theirs.
 func (r *Restore) mergeCluster(ctx context.Context) (*idnodev1.MergeClusterResponse, error) {
 	total := &idnodev1.MergeClusterResponse{}
@@ -176,7 +177,7 @@ func (r *Restore) clusterRequests() []*idnodev1.MergeClusterRequest {
 	return requests
 }
 
-// A request holds so many tags, each of about so many bytes, as is a database's etag.
+// A request has at most maxTags tags, of about tagBytes each. The etag of a database takes as much, and its name.
 const maxTags, tagBytes = 100, 64
 
 // pastEtags is above every etag that the node may have used.
@@ -205,7 +206,7 @@ func (r *Restore) definePools(ctx context.Context, done *Restored) error {
 		req := &idnodev1.DefinePoolRequest{
 			Database: p.GetDatabase(), Name: p.GetName(), Layout: p.GetLayout(), Window: p.GetWindow(), ForgetLeases: true,
 		}
-		res, err := idnodev1.NewWorkersServiceClient(r.Conn).DefinePool(ctx, req)
+		res, err := idnodev1.NewSnowflakeServiceClient(r.Conn).DefinePool(ctx, req)
 		if err != nil && !refusal(err) {
 			return fmt.Errorf("pool %.200q of database %q: %w", p.GetName(), req.GetDatabase(), err)
 		}
@@ -220,19 +221,19 @@ func (r *Restore) definePools(ctx context.Context, done *Restored) error {
 	return nil
 }
 
-// otherPool says what a pool of the cluster has that the backup's did not have.
+// otherPool describes the properties in which a pool of the cluster differs from the backup's.
 func otherPool(backup *idnodev1.DefinePoolRequest, here *idnodev1.DefinePoolResponse) error {
 	switch was, is := backup.GetWindow().AsDuration(), here.GetWindow().AsDuration(); {
 	case !proto.Equal(backup.GetLayout(), here.GetLayout()):
-		return fmt.Errorf("its leases ended, and it has another layout here (%s) than in the backup (%s): ids of the two may be equal",
+		return fmt.Errorf("its leases ended, and its layout here is %s, not the backup's %s: ids of the two may be equal",
 			LayoutText(here.GetLayout()), LayoutText(backup.GetLayout()))
 	case was != is:
-		return fmt.Errorf("its leases ended, and it has another window here (%s) than in the backup (%s), which stays", is, was)
+		return fmt.Errorf("its leases ended, and its window here stays %s, not the backup's %s", is, was)
 	}
 	return nil
 }
 
-// LayoutText is the name of a ready-made layout, or says how a layout divides ids.
+// LayoutText returns the name of a ready-made layout, or a description of another layout.
 func LayoutText(l *idnodev1.PoolLayout) string {
 	is := snowflake.Layout{
 		Epoch: l.GetEpoch().AsTime().UnixMilli(), Unit: l.GetUnit().AsDuration().Milliseconds(),

@@ -126,7 +126,7 @@ func TestWhatIsNoRefusalStopsARestore(t *testing.T) {
 	}
 }
 
-// TestARecordIsRepeated as long as the cluster says that more is to be done.
+// TestARecordIsRepeated until the cluster reports no more work.
 func TestARecordIsRepeated(t *testing.T) {
 	cluster := &refuser{more: 3, refuse: func(string, string, bool) error { return nil }}
 	if _, err := (&Restore{Backup: manySeries(t), Conn: cluster}).Run(t.Context()); err != nil {
@@ -143,8 +143,7 @@ func TestARecordIsRepeated(t *testing.T) {
 	}
 }
 
-// TestSeriesHere: the series of a backup by what the cluster has of them, over all pages of
-// each database.
+// TestSeriesHere: the cluster's state of the series in a backup, over all pages of each database.
 func TestSeriesHere(t *testing.T) {
 	cluster := &refuser{series: map[string]map[string]bool{
 		"default": {"aaa": true, "bills": false, "zzz": true}, "shop": {"aaa": false, "orders": true},

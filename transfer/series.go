@@ -29,14 +29,18 @@ import (
 const SeriesCSV Form = "series"
 
 // seriesColumns are the first line of that form.
-var seriesColumns = []string{"database", "series", "scope", "number", "key", "state", "date", "label", "reason"}
+var seriesColumns = []string{"database", "series", "scope", "number", "text", "key", "state", "date", "label", "reason", "note"}
 
 // exportSeries writes the numbers of one database, or of all if it is empty, and returns how many.
 func (b *Backup) exportSeries(to io.Writer, database string) (written int, err error) {
 	w := csv.NewWriter(to)
+	var f *format.Format // That of the series whose numbers come next.
 	err = w.Write(seriesColumns)
 	if err == nil {
 		err = b.each(func(m *raftlogv1.SnapshotRecord) error {
+			if s := m.GetSeries(); s != nil {
+				f = formatOf(s)
+			}
 			r, ok := m.GetRecord().(*raftlogv1.SnapshotRecord_SeriesNumbers)
 			if !ok {
 				return nil
@@ -46,20 +50,38 @@ func (b *Backup) exportSeries(to io.Writer, database string) (written int, err e
 				return nil
 			}
 			written += len(r.SeriesNumbers.GetNumbers())
-			return writeNumbers(w, name, r.SeriesNumbers)
+			return writeNumbers(w, name, f, r.SeriesNumbers)
 		})
 	}
 	w.Flush()
 	return written, errors.Join(err, w.Error())
 }
 
-func writeNumbers(w *csv.Writer, database string, r *raftlogv1.SeriesNumbersRecord) error {
-	scope := strings.Join(r.GetScope(), ",")
+// formatOf returns the format of a series; nil of one that a restore would refuse.
+func formatOf(s *raftlogv1.SeriesRecord) *format.Format {
+	f, err := format.Define(s.GetDefinition().GetFormat(), series.DefinitionOf(s.GetDefinition()).Reset)
+	switch {
+	case err != nil:
+		return nil
+	case f.Scrambled():
+		return f.WithSecret(s.GetSecret())
+	}
+	return f
+}
+
+func writeNumbers(w *csv.Writer, database string, f *format.Format, r *raftlogv1.SeriesNumbersRecord) error {
+	scope, text, numberAt := strings.Join(r.GetScope(), ","), "", series.NumbersOf(r)
 	for i, n := range r.GetNumbers() {
+		number, note := numberAt(r.GetFirst() + int64(i))
+		if f != nil {
+			values := r.GetScope()[max(0, len(r.GetScope())-len(f.Names())):]
+			text, _ = f.Format(format.Date(n.GetDate()), values, number)
+		}
 		err := w.Write([]string{
-			counterfile.Guarded(database), counterfile.Guarded(r.GetName()), scope, strconv.FormatInt(r.GetFirst()+int64(i), 10),
-			counterfile.Guarded(n.GetKey()), series.State(min(n.GetState(), math.MaxUint8)).String(), format.Date(n.GetDate()).String(),
-			counterfile.Guarded(n.GetLabel()), counterfile.Guarded(n.GetReason()),
+			counterfile.Guarded(database), counterfile.Guarded(r.GetName()), scope, strconv.FormatInt(number, 10),
+			counterfile.Guarded(text), counterfile.Guarded(n.GetKey()),
+			series.State(min(n.GetState(), math.MaxUint8)).String(), format.Date(n.GetDate()).String(),
+			counterfile.Guarded(n.GetLabel()), counterfile.Guarded(n.GetReason()), counterfile.Guarded(note),
 		})
 		if err != nil {
 			return err
@@ -82,7 +104,7 @@ func parts(record *raftlogv1.SeriesImport) (all []*raftlogv1.SeriesImport) {
 	for numbers := range slices.Chunk(r.GetNumbers(), importedAtOnce) {
 		part := &raftlogv1.SeriesNumbersRecord{
 			Database: r.GetDatabase(), Name: r.GetName(), Scope: r.GetScope(), Closed: r.GetClosed(), Begin: r.GetBegin(),
-			First: first, Numbers: numbers, Origin: r.GetOrigin(),
+			First: first, Numbers: numbers, Origin: r.GetOrigin(), Allotments: r.GetAllotments(), Allotted: r.GetAllotted(),
 		}
 		all = append(all, &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: part}})
 		first += int64(len(numbers))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/idnode/idnode/client/idnodev1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/series"
 )
 
 // seriesRecords are those of a backup with a series in its second database.
@@ -73,7 +74,12 @@ func TestTheLargestRecordIsCut(t *testing.T) {
 	records := seriesRecords()[:3]
 	numbers := &raftlogv1.SeriesNumbersRecord{
 		Database: 1, Name: "invoices", Scope: []string{"2026", "ULM"}, First: 257,
-		Closed: true, Begin: 2,
+		Closed: true, Begin: 2, Allotted: 1,
+	}
+	for i := range int64(series.MaxAllotments) {
+		numbers.Allotments = append(numbers.Allotments, &raftlogv1.SeriesAllotment{
+			From: 1<<40 + i, To: 1<<40 + i, Starts: 1<<39 + i, Until: proto.Int32(math.MaxInt32), Note: strings.Repeat("n", series.MaxNoteBytes),
+		})
 	}
 	for i := range 256 {
 		numbers.Numbers = append(numbers.Numbers, &raftlogv1.SeriesStored{
@@ -95,6 +101,7 @@ func TestTheLargestRecordIsCut(t *testing.T) {
 		}
 		n := record.GetNumbers()
 		if size := len(req.GetRecord()); size > 60<<10 || n.GetFirst() != next || !n.GetClosed() || n.GetBegin() != 2 ||
+			n.GetAllotted() != 1 || len(n.GetAllotments()) != series.MaxAllotments ||
 			n.GetNumbers()[0].GetKey() != fmt.Sprintf("%0128d", next-257) {
 			t.Errorf("%d bytes from %d on, want %d", size, n.GetFirst(), next)
 		}
@@ -117,10 +124,14 @@ func TestASeriesOfNoDatabaseIsDamage(t *testing.T) {
 
 // TestExportOfNumbers has a line for each, which runs in no spreadsheet.
 func TestExportOfNumbers(t *testing.T) {
-	b := open(t, seriesRecords()...)
+	records := seriesRecords()
+	records[2].GetSeries().Definition = &raftlogv1.SeriesDefinition{Format: "={branch}-{year}-{number}", ResetBy: 1}
+	numbers := records[3].GetSeriesNumbers()
+	numbers.Allotted, numbers.Allotments = 1, []*raftlogv1.SeriesAllotment{{From: 51, To: 60, Note: "=7", Starts: 2}}
+	b := open(t, records...)
 	for database, want := range map[string]string{
-		"":        "shop,invoices,\"2026,ULM\",1,a,confirmed,2024-10-04,'=1+1,\nshop,invoices,\"2026,ULM\",2,,voided,2024-10-05,,unknown after a restore\nshop,invoices,\"2026,ULM\",3,b,none,1970-01-01,,\n",
-		"SHOP":    "shop,invoices,\"2026,ULM\",1,a,confirmed,2024-10-04,'=1+1,\nshop,invoices,\"2026,ULM\",2,,voided,2024-10-05,,unknown after a restore\nshop,invoices,\"2026,ULM\",3,b,none,1970-01-01,,\n",
+		"":        "shop,invoices,\"2026,ULM\",1,'=ULM-2024-1,a,confirmed,2024-10-04,'=1+1,,\nshop,invoices,\"2026,ULM\",51,'=ULM-2024-51,,voided,2024-10-05,,unknown after a restore,'=7\nshop,invoices,\"2026,ULM\",52,'=ULM-1970-52,b,none,1970-01-01,,,'=7\n",
+		"SHOP":    "shop,invoices,\"2026,ULM\",1,'=ULM-2024-1,a,confirmed,2024-10-04,'=1+1,,\nshop,invoices,\"2026,ULM\",51,'=ULM-2024-51,,voided,2024-10-05,,unknown after a restore,'=7\nshop,invoices,\"2026,ULM\",52,'=ULM-1970-52,b,none,1970-01-01,,,'=7\n",
 		"default": "",
 	} {
 		var out bytes.Buffer

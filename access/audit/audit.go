@@ -1,12 +1,12 @@
-// Package audit keeps a node's record of what changed the cluster or took numbers
-// back: the caller, the time, the caller's address, and the values before and after.
+// Package audit keeps a node's record of changes of the cluster and of numbers taken back: the
+// caller, the time, the caller's address, and the values before and after.
 //
 // The record is a file of lines, one JSON object each. Every line holds the hash of the line before it,
-// and its own, so that a line that was changed, taken out or put in is found: see Verify. Lines cut off
-// the end, or a rewritten file, are found only with a hash that was kept elsewhere. A file that is
-// moved away, or emptied, is followed by another: its first line goes on with the same chain.
+// and its own, so that a line that was changed, removed or inserted is found: see Verify. Lines cut off
+// the end, or a rewritten file, are found only with a hash that was kept elsewhere. After a file was
+// moved away or emptied, the next file's first line continues the chain.
 //
-// The package knows nothing of what it records.
+// The package does not interpret the recorded values.
 package audit
 
 import (
@@ -36,9 +36,11 @@ const (
 	// Those of series of document numbers: Name is the series.
 	EventSeriesDefine    = "series.define"
 	EventSeriesDelete    = "series.delete"
+	EventSeriesEnter     = "series.enter"
 	EventSeriesVoid      = "series.void"
 	EventSeriesRelease   = "series.release"
 	EventSeriesClose     = "series.close"
+	EventSeriesAllot     = "series.allot"
 	EventSeriesResume    = "series.resume"
 	EventSeriesReconcile = "series.reconcile"
 	// Those of pools and their workers: Name is the pool, and of a worker After or Before a Leased.
@@ -49,18 +51,18 @@ const (
 	// EventBackup is that of a backup; After of the second line is a Copied.
 	EventBackup  = "cluster.backup"
 	EventRecover = "cluster.recover"
-	// EventDenied is a call that the caller had no right to; After says to what.
+	// EventDenied is a call for which the caller had no right; After has the refusal's text.
 	EventDenied = "call.denied"
-	// EventTorn says that the end of the file was cut off, where a crash or a failed write left it;
-	// Before is how many bytes of a line that was never finished were dropped.
+	// EventTorn means that an unfinished line, left by a crash or a failed write, was cut off the
+	// end of the file; Before is its length in bytes.
 	EventTorn = "audit.torn"
-	// EventContinued is that of the first line of a file that goes on with the chain of
-	// an earlier one; After is why.
+	// EventContinued is the event of the first line of a file that continues the chain of an
+	// earlier file; After has the reason.
 	EventContinued = "audit.continued"
 )
 
-// Outcomes of what is recorded. A line is written before anything is done, and
-// another one after it: a crash between them leaves the first.
+// Outcomes of a recorded call. A line is written before the call, and another line after it: a
+// crash between them leaves the first.
 const (
 	OutcomeIntended = "intended"
 	OutcomeDone     = "done"
@@ -72,7 +74,7 @@ const (
 
 // Record is one line. Empty fields are left out.
 type Record struct {
-	// Event is one of the constants, Outcome too.
+	// Event and Outcome are among the constants.
 	Event   string `json:"event"`
 	Outcome string `json:"outcome"`
 	// Reason is why it was refused.
@@ -84,19 +86,19 @@ type Record struct {
 	Address string `json:"address,omitempty"`
 	// Node is the tag of the node that took the call.
 	Node string `json:"node,omitempty"`
-	// Database and Name are what it is about; the name of a member is its tag.
+	// Database and Name identify the changed object; the name of a member is its tag.
 	Database string `json:"database,omitempty"`
 	Name     string `json:"name,omitempty"`
-	// Before and After are what was there, and what is there now, or shall be.
+	// Before and After are the values before and after the change, or the intended one.
 	Before any `json:"before,omitempty"`
 	After  any `json:"after,omitempty"`
-	// Force says that a removal was forced, without regard to the remaining voters, that
-	// a seed was, without regard to the value before, or that a pool's leases ended.
+	// Force means that a removal was forced, without regard to the remaining voters, or a seed,
+	// without regard to the value before, or that a pool's leases were ended.
 	Force bool `json:"force,omitempty"`
 	// Index is the log index at which it was done.
 	Index uint64 `json:"index,omitempty"`
-	// Call is the call that was denied, and LeftOut how many were denied since the
-	// last record of one that have none.
+	// Call is the denied call, and LeftOut the number of denied calls since the last recorded one
+	// that were not recorded.
 	Call    string `json:"call,omitempty"`
 	LeftOut int64  `json:"left_out,omitempty"`
 }
@@ -109,7 +111,7 @@ type Leased struct {
 	Until     time.Time `json:"until"`
 }
 
-// Copied is how much of the state left the node: all of it if the outcome is done.
+// Copied is the part of the state that left the node: all of it if the outcome is done.
 type Copied struct {
 	Bytes int64 `json:"bytes"`
 }
@@ -122,8 +124,7 @@ type line struct {
 	Record
 }
 
-// ErrBroken is what Open and Verify return, wrapped, for a file whose lines do
-// not follow from each other.
+// ErrBroken is wrapped in the errors of Open and Verify for a file whose chain of lines is broken.
 var ErrBroken = errors.New("the audit log is broken")
 
 // The hash is at the end of a line, and is computed over the rest.

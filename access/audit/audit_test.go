@@ -91,8 +91,8 @@ func TestEveryChangeIsFound(t *testing.T) {
 	}
 }
 
-// TestTheLongestRecordIsReadAgain: a node whose log has roles as large as there may
-// be starts again; what would be too long to read is not written.
+// TestTheLongestRecordIsReadAgain: a node whose log has a table of roles of the greatest size
+// starts again; a record that would be too long to read is not written.
 func TestTheLongestRecordIsReadAgain(t *testing.T) {
 	path := written(t, "a")
 	table := strings.Repeat("\x01", rights.MaxEncodedBytes)
@@ -123,7 +123,7 @@ func TestALineControlsNoTerminal(t *testing.T) {
 	}
 }
 
-// TestABrokenLogIsNotGoneOnWith: what comes after would look sound.
+// TestABrokenLogIsNotGoneOnWith: lines after the break would look valid.
 func TestABrokenLogIsNotGoneOnWith(t *testing.T) {
 	path := written(t, "a", "b")
 	data := bytes.Replace(content(t, path), []byte(`"before":7`), []byte(`"before":3`), 1)
@@ -138,7 +138,7 @@ func TestABrokenLogIsNotGoneOnWith(t *testing.T) {
 	}
 }
 
-// TestATornLineIsCutOff wherever a crash came, and said.
+// TestATornLineIsCutOff wherever a crash came, and is reported.
 func TestATornLineIsCutOff(t *testing.T) {
 	whole := content(t, written(t, "a", "b"))
 	first := bytes.IndexByte(whole, '\n') + 1

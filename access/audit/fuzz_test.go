@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// FuzzVerify: whatever is in a file, it is read to its end or found broken, and
-// what counts as whole lines is whole without the rest.
+// FuzzVerify: every file is read to its end or found broken, and its complete lines are valid
+// without the rest.
 func FuzzVerify(f *testing.F) {
 	whole := linesOf(f, "a", "b")
 	f.Add(whole)

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// hangs is how long a write takes at least before Err counts it as one that hangs.
+	// hangs is the time after which Err reports a write as hanging.
 	hangs = time.Second
 	// closeLimit bounds Close.
 	closeLimit = time.Second
 )
 
-// file is what a Log needs of an *os.File.
+// file is the part of *os.File that a Log needs.
 type file interface {
 	io.ReadWriteCloser
 	Sync() error
@@ -33,10 +33,10 @@ type file interface {
 
 // Log is an open audit log. It is safe for concurrent use. A nil Log records nothing.
 //
-// Before each line the Log looks whether the file is still the one at its path, with
-// the length that it had. After a rename or a removal the chain goes on in a new
-// file, and after a truncation to nothing in the same one: no line goes where nobody
-// finds it, and programs that rotate logs may do it in any of their ways.
+// Before each line the Log checks that the file is still the one at its path, and has its expected
+// length. After a rename or a removal the chain continues in a new file, and after a truncation to
+// nothing in the same file: no line is written to a file that nobody finds, and any method of log
+// rotation works.
 type Log struct {
 	path   string
 	logger *slog.Logger
@@ -54,12 +54,12 @@ type Log struct {
 
 	file   file
 	closed bool
-	// records is how many lines the chain has, and head the hash of the last one.
+	// records is the number of lines in the chain, and head the hash of the last line.
 	records uint64
 	head    string
-	// end is where the last line ends in the file: 0 if it has none.
+	// end is the offset of the last line's end in the file: 0 without lines.
 	end int64
-	// why is what an earlier file ended for.
+	// why is the reason why an earlier file ended.
 	why string
 }
 
@@ -68,7 +68,7 @@ var errClosed = errors.New("closed")
 // Open opens the log in a file and checks it; it makes the file if it is not
 // there. It holds the file for itself until Close. A line that a crash left
 // unfinished is cut off, which is recorded. The error wraps ErrBroken for a file
-// that was changed. logger hears of files that come to be others; it may be nil.
+// that was changed. logger is warned when the file was replaced; it may be nil.
 func Open(path string, logger *slog.Logger) (*Log, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -85,7 +85,7 @@ func Open(path string, logger *slog.Logger) (*Log, error) {
 	return l, nil
 }
 
-// open opens a file for this process alone, and checks what is in it.
+// open opens a file for this process alone, and checks its content.
 func open(path string) (*os.File, Found, error) {
 	_, missing := os.Stat(path)
 	opened, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
@@ -110,9 +110,9 @@ func open(path string) (*os.File, Found, error) {
 	return opened, found, nil
 }
 
-// Write appends a record, and returns when it is on disk. After an error the next
-// Write tries again: what is left of a line that failed is cut off then. When ctx ends
-// first, the record may still be written.
+// Write appends a record, and returns when it is on disk. After an error the next Write tries
+// again, and first cuts off the rest of the failed line. When ctx ends first, the record may still
+// be written.
 func (l *Log) Write(ctx context.Context, r Record) error {
 	return l.work(ctx, func() error {
 		if err := l.follow(); err != nil {
@@ -122,7 +122,7 @@ func (l *Log) Write(ctx context.Context, r Record) error {
 	})
 }
 
-// Reopen goes on in the file that is at the path now, as the next Write does too.
+// Reopen continues in the file that is at the path now, as the next Write does too.
 func (l *Log) Reopen(ctx context.Context) error { return l.work(ctx, l.follow) }
 
 // Close closes the file, unless the disk hangs.
@@ -135,7 +135,7 @@ func (l *Log) Close() error {
 	})
 }
 
-// Err says why nothing can be recorded, as far as is known: the newest write has
+// Err returns the reason why nothing can be recorded, as far as is known: the newest write has
 // failed, or hangs. It does not wait.
 func (l *Log) Err() error {
 	if l == nil {
@@ -158,11 +158,11 @@ func (l *Log) work(ctx context.Context, do func() error) error {
 	return inTurn(ctx, l.turn, func() error { return l.do(do) })
 }
 
-// inTurn does something that waits for the disk, with a lock held. When ctx ends first, it returns, and
-// what was begun goes on: a write to a disk that hangs cannot be taken back.
+// inTurn runs do, which waits for the disk, with a lock held. When ctx ends first, it returns while do
+// continues: a write to a hanging disk cannot be cancelled.
 func inTurn(ctx context.Context, turn disklock.Mutex, do func() error) error {
 	if err := turn.LockContext(ctx); err != nil {
-		return fmt.Errorf("audit log: no turn at the file: %w", err)
+		return fmt.Errorf("audit log: earlier writes have not ended: %w", err)
 	}
 	done := make(chan error, 1)
 	go func() {
@@ -197,8 +197,8 @@ func (l *Log) do(work func() error) error {
 	return err
 }
 
-// follow makes the file ready for the next line: it is the one at the path, and ends
-// with the last line.
+// follow prepares the file for the next line: afterwards it is the file at the path, and ends with
+// the last line.
 func (l *Log) follow() error {
 	have, err := l.file.Stat()
 	if err != nil {
@@ -215,37 +215,38 @@ func (l *Log) follow() error {
 			return err
 		}
 	case size == 0 && l.end > 0:
-		l.logger.Warn("the audit log was emptied: its chain goes on at the beginning of the file", "file", l.path, "lines", l.records)
+		l.logger.Warn("the audit log was emptied: its chain continues at the beginning of the file", "file", l.path, "lines", l.records)
 		l.end, l.why = 0, "the file was emptied"
 	case size < l.end:
-		return fmt.Errorf("%w: %s was cut from %d bytes to %d: move it away, and the chain goes on in another", ErrBroken, l.path, l.end, size)
+		return fmt.Errorf("%w: %s was cut from %d bytes to %d: move it away, and the chain continues in a new file", ErrBroken,
+			l.path, l.end, size)
 	}
 	return l.mend(size - l.end)
 }
 
-// move goes on in the file that is at the path now, and returns its size. That file is
-// empty, or ends with the last line.
+// move continues in the file that is at the path now, and returns its size. That file is empty, or
+// ends with the last line.
 func (l *Log) move(oldSize int64) (size int64, err error) {
 	opened, found, err := open(l.path)
 	if err != nil {
 		return 0, err
 	}
 	if found.Records > 0 && (found.Records != l.records || found.Head != l.head) {
-		return 0, errors.Join(fmt.Errorf("%w: %s is another log: move it away, and the chain goes on in another", ErrBroken,
+		return 0, errors.Join(fmt.Errorf("%w: %s is another log: move it away, and the chain continues in a new file", ErrBroken,
 			l.path), opened.Close())
 	}
 	if oldSize > l.end {
 		err = l.file.Truncate(l.end) // Of a line that failed; the file may have another name now.
 	}
 	if err = errors.Join(err, l.file.Close()); err != nil {
-		l.logger.Warn("the end of the audit log before may have a part of a line", "error", err)
+		l.logger.Warn("the previous audit log may end with an incomplete line", "error", err)
 	}
-	l.logger.Warn("the audit log was moved away or removed: its chain goes on in another file", "file", l.path, "lines", l.records)
+	l.logger.Warn("the audit log was moved away or removed: its chain continues in a new file", "file", l.path, "lines", l.records)
 	l.file, l.end, l.why = opened, found.bytes, "the file was moved away or removed"
 	return found.bytes + found.Torn, nil
 }
 
-// mend cuts off what follows the last line, and begins a file that has none.
+// mend truncates the file after the last line, and begins a file without lines.
 func (l *Log) mend(torn int64) error {
 	if torn > 0 {
 		if err := l.file.Truncate(l.end); err != nil {

@@ -38,7 +38,7 @@ func (d *badDisk) Write(b []byte) (int, error) {
 	return d.file.Write(b)
 }
 
-// opened opens a log for a test, with what it says.
+// opened opens a log for a test, with its logger's output.
 func opened(t *testing.T, path string) (*Log, *logbuffer.Buffer) {
 	t.Helper()
 	var said logbuffer.Buffer
@@ -74,8 +74,8 @@ func wantChain(t *testing.T, records uint64, has []string, paths ...string) {
 	}
 }
 
-// TestAFullDiskIsTriedAgain: what is left of a line that failed is cut off, and once there
-// is room the chain goes on.
+// TestAFullDiskIsTriedAgain: the rest of a failed line is cut off, and once there is room the chain
+// continues.
 func TestAFullDiskIsTriedAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l, said := opened(t, path)
@@ -99,8 +99,8 @@ func TestAFullDiskIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestADiskThatHangs holds up nobody for longer than his context, nor Close, and once it
-// answers all goes on.
+// TestADiskThatHangs delays no caller beyond its context, nor Close, and once it answers all
+// continues.
 func TestADiskThatHangs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	synctest.Test(t, func(t *testing.T) {
@@ -135,12 +135,12 @@ func TestADiskThatHangs(t *testing.T) {
 	wantChain(t, 2, []string{`"late"`, `"b"`}, path)
 }
 
-// TestRotation: whatever a program does to the file, no record goes where nobody finds it,
-// the next file goes on with the chain, and a log is opened with it again.
+// TestRotation: whatever a program does to the file, no record is lost from sight, the next file
+// continues the chain, and a log opens with it again.
 func TestRotation(t *testing.T) {
 	for name, c := range map[string]struct {
 		rotate func(path string) error
-		// kept says that the old lines are in PATH.1.
+		// kept means that the old lines are in PATH.1.
 		kept bool
 	}{
 		"renamed": {func(path string) error { return os.Rename(path, path+".1") }, true},
@@ -162,7 +162,7 @@ func TestRotation(t *testing.T) {
 			if err := errors.Join(c.rotate(path), l.Reopen(t.Context()), seed(t, l, "c"), l.Close()); err != nil {
 				t.Fatal(err)
 			}
-			if strings.Count(said.String(), "its chain goes on") != 1 {
+			if strings.Count(said.String(), "its chain continues") != 1 {
 				t.Errorf("nothing is said of it:\n%s", said)
 			}
 			wantChain(t, 4, []string{EventContinued, `"c"`}, path)

@@ -18,33 +18,33 @@ import (
 // those of roles, with two tables.
 const maxLine = 32 << 20
 
-// Found is what is in a log.
+// Found is the content of a log.
 type Found struct {
-	// Records is how many whole lines the chain has, up to the end of the log.
+	// Records is the number of complete lines in the chain, up to the end of the log.
 	Records uint64
-	// Earlier is how many of them are in files before this log, which goes on with
-	// their chain; 0 if it begins one.
+	// Earlier is the number of lines in files before this log, which continues their chain; 0 if it
+	// begins a chain.
 	Earlier uint64
-	// First and Last are the times of the first and the last one.
+	// First and Last are the times of the first and the last line.
 	First, Last time.Time
-	// Head is the hash of the last one; empty without any.
+	// Head is the hash of the last line; empty without lines.
 	Head string
-	// Torn is how many bytes follow the last whole line: a crash left them.
+	// Torn is the number of bytes after the last complete line: a crash left them.
 	Torn int64
 	// bytes is where the last whole line ends.
 	bytes int64
 	// earlierHead is the hash of the last line before this log.
 	earlierHead string
-	// seen says that the hash looked for is there.
+	// seen has the hashes looked for that were found.
 	seen map[string]bool
 }
 
-// Has says whether a line has one of the hashes that Verify was given.
+// Has reports whether a line has a hash that was passed to Verify.
 func (f Found) Has(hash string) bool { return f.seen[hash] }
 
-// Verify reads a log and checks that each line follows from the one before it. The error wraps
-// ErrBroken and names the first line that does not, or is r's. It also looks for lines with these
-// hashes, which were kept elsewhere: the file then goes back to the same beginning.
+// Verify reads a log and checks that each line follows from the line before it. The error wraps
+// ErrBroken and names the first line that does not, or is r's. It also looks for lines with the
+// given hashes, which were kept elsewhere: if found, the file has the same beginning as then.
 func Verify(r io.Reader, hashes ...string) (Found, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	f := Found{seen: map[string]bool{}}
@@ -66,7 +66,7 @@ func Verify(r io.Reader, hashes ...string) (Found, error) {
 	}
 }
 
-// readLine returns the next line with its end, or what is left with io.EOF.
+// readLine returns the next line with its end, or the rest with io.EOF.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var text []byte
 	for {
@@ -81,7 +81,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// take checks one line and makes it the last.
+// take checks a line and makes it the last.
 func (f *Found) take(text []byte) error {
 	cut := len(text) - hashBytes
 	if cut < 0 || !bytes.HasPrefix(text[cut:], []byte(hashKey)) || !bytes.HasSuffix(text, []byte(hashEnd)) {
@@ -90,7 +90,7 @@ func (f *Found) take(text []byte) error {
 	body := append(bytes.Clone(text[:cut]), '}')
 	hash := string(text[cut+len(hashKey) : len(text)-len(hashEnd)])
 	if sum := sha256.Sum256(body); hex.EncodeToString(sum[:]) != hash {
-		return errors.New("its hash is not its own: it was changed")
+		return errors.New("its hash does not match its content: it was changed")
 	}
 	var l line
 	if err := json.Unmarshal(body, &l); err != nil {
@@ -112,9 +112,9 @@ func (f *Found) take(text []byte) error {
 // tailBytes is how much of the end of a file Tail reads.
 const tailBytes = 256 << 10
 
-// Tail returns the newest lines, at most n, oldest first: of the last 256 KiB of the file
-// at the path, and only those that are whole. It waits for no write. One reading goes on at a
-// time; when ctx ends first, it goes on alone.
+// Tail returns the newest lines, at most n, oldest first: of the last 256 KiB of the file at the
+// path, and only complete lines. It waits for no write. One Tail reads at a time; when ctx ends
+// first, the reading continues in the background.
 func (l *Log) Tail(ctx context.Context, n int) ([]json.RawMessage, error) {
 	var lines []json.RawMessage
 	err := inTurn(ctx, l.reading, func() (err error) {

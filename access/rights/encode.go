@@ -35,7 +35,8 @@ func Encode(t *Table) ([]byte, error) {
 	return data, nil
 }
 
-// Decode returns the table in data. It refuses what Encode did not write: every node refuses alike.
+// Decode returns the table in data. It refuses data that Encode did not write: every node refuses
+// alike.
 func Decode(data []byte) (*Table, error) {
 	if len(data) > MaxEncodedBytes {
 		return nil, fmt.Errorf("the roles have %d bytes, more than %d", len(data), MaxEncodedBytes)

@@ -66,7 +66,7 @@ const Any = "*"
 // Further, after a name, means all names that begin with it, in lists: no name has this byte.
 const Further = "\xff"
 
-// Grant gives rights on what is in a database and has a name, or begins with a prefix.
+// Grant gives rights to names of a database: to one name, or to all with a prefix.
 type Grant struct {
 	// Database is folded, or Any.
 	Database string
@@ -74,17 +74,17 @@ type Grant struct {
 	Prefix string
 	// Boundary keeps out names that go on behind the prefix with another character than / or |.
 	Boundary bool `json:",omitempty"`
-	// Name, if not empty, is folded and the one name that it is for, be it as the
-	// template of an identity; Prefix is empty then.
+	// Name, if not empty, is folded and the only name of the grant, which may be the template of an
+	// identity; Prefix is empty then.
 	Name   string `json:",omitempty"`
 	Rights Right
 }
 
-// boundaries are what a name ends with before it goes on.
+// boundaries are the characters that separate the parts of a name.
 const boundaries = "/|"
 
-// EndsAtBoundary says whether a prefix needs no Boundary: what begins with it is of
-// another name than what does not.
+// EndsAtBoundary reports whether a prefix needs no Boundary, because it ends with a separator
+// already.
 func EndsAtBoundary(prefix string) bool {
 	return prefix == "" || strings.ContainsRune(boundaries, rune(prefix[len(prefix)-1]))
 }
@@ -115,16 +115,16 @@ type Role struct {
 type Limit struct {
 	// Principals are names of certificates, with or without their kind, or Any.
 	Principals []string
-	// InFlight is how many calls may be in flight; 0 for no limit.
+	// InFlight bounds the calls in flight; 0 for no limit.
 	InFlight int64
-	// IDsPerSecond is how many ids and numbers of ranges may be given; 0 for no limit.
+	// IDsPerSecond bounds the ids and numbers of ranges issued; 0 for no limit.
 	IDsPerSecond int64
-	// NewNamesPerHour is how many identities, HiLo tags, claims and databases may be
-	// asked for that a node does not know yet; 0 for no limit.
+	// NewNamesPerHour bounds the identities, HiLo tags, claims and databases that calls
+	// create, by the node's state; 0 for no limit.
 	NewNamesPerHour int64 `json:",omitempty"`
 }
 
-// Table is all roles and limits. It is not changed after New. A nil Table has none.
+// Table holds all roles and limits. It is immutable after New. A nil Table is empty.
 type Table struct {
 	Roles  []Role
 	Limits []Limit
@@ -134,7 +134,7 @@ type Table struct {
 	limits map[string]Limit
 }
 
-// New returns a table that answers quickly. The error says what is wrong with a role or a limit.
+// New returns a table with indexes for fast checks. The error names the invalid role or limit.
 func New(roles []Role, limits []Limit) (*Table, error) {
 	t := &Table{Roles: roles, Limits: limits, grants: map[string][]Grant{}, limits: map[string]Limit{}}
 	if err := t.validate(); err != nil {
@@ -156,10 +156,10 @@ func New(roles []Role, limits []Limit) (*Table, error) {
 	return t, nil
 }
 
-// Set says whether there are roles: everything that none of them allows is then forbidden.
+// Set reports whether there are roles. If so, everything that no role allows is forbidden.
 func (t *Table) Set() bool { return t != nil && len(t.Roles) > 0 }
 
-// Empty says that there is neither a role nor a limit.
+// Empty reports whether there is neither a role nor a limit.
 func (t *Table) Empty() bool { return t == nil || len(t.Roles) == 0 && len(t.Limits) == 0 }
 
 // Limit returns the first limit that names a principal, else the first for every principal.
@@ -174,9 +174,9 @@ func (t *Table) Limit(principal string) (Limit, bool) {
 	return limit, ok
 }
 
-// Allows says whether the roles give a principal all rights in need on a name of a database, both
-// folded. What concerns the whole cluster has neither, so that only a grant for every database
-// and every name allows it. Without roles everything is allowed.
+// Allows reports whether the roles give a principal all rights in need on a name of a database, both
+// folded. Both are empty for the whole cluster, which only a grant for every database and every name
+// covers. Without roles everything is allowed.
 func Allows[T ~string | ~[]byte](t *Table, principal string, need Right, database, name T) bool {
 	return Held(t, principal, database, name)&need == need
 }
@@ -225,8 +225,8 @@ func shown(text string) string { return fmt.Sprintf("%.80q", text) }
 // MarshalText implements encoding.TextMarshaler, for records that people read.
 func (r Right) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// The kinds of principals: which of a certificate's alternative names a principal is. A CA checks
-// each kind in its own way, so a name of one kind never means the same text of another.
+// The kinds of principals: the kinds of alternative names in a certificate. A CA checks each kind
+// in its own way, so a name of one kind and the same text of another kind are different principals.
 const (
 	DNS   = "dns:"
 	URI   = "uri:"
@@ -252,7 +252,7 @@ func hasKind(name string) bool {
 	return strings.HasPrefix(name, DNS) || strings.HasPrefix(name, URI) || strings.HasPrefix(name, Email)
 }
 
-// Lists says whether a list has a principal, with or without its kind.
+// Lists reports whether a list has a principal, with or without its kind.
 func Lists(list []string, principal string) bool {
 	principal = Principal(principal)
 	return slices.ContainsFunc(list, func(name string) bool { return Principal(name) == principal })

@@ -29,7 +29,7 @@ func shopRoles() []Role {
 	}
 }
 
-// TestAllows: what no role allows is forbidden, and rights add up.
+// TestAllows: calls that no role allows are forbidden, and rights add up.
 func TestAllows(t *testing.T) {
 	roles := table(t, shopRoles())
 	tests := []struct {
@@ -95,7 +95,7 @@ func TestGrantsThatEnd(t *testing.T) {
 	}
 }
 
-// TestRightsThatGrantsDoNotGive: what concerns the whole cluster is no part's.
+// TestRightsThatGrantsDoNotGive: a grant of a part has no rights to the whole cluster.
 func TestRightsThatGrantsDoNotGive(t *testing.T) {
 	for _, g := range []Grant{
 		{Database: "shop", Rights: Cluster},
@@ -113,7 +113,7 @@ func TestRightsThatGrantsDoNotGive(t *testing.T) {
 	}
 }
 
-// TestWithin: no grant is an empty list, which is what a page shows of a stranger.
+// TestWithin: no grant is an empty list, as a page shows it for a stranger.
 func TestWithin(t *testing.T) {
 	stored := table(t, shopRoles()[:1])
 	for principal, want := range map[string]int{"dns:shop.example.org": 2, "dns:stranger": 0} {
@@ -214,8 +214,7 @@ func TestRefusedTables(t *testing.T) {
 	}
 }
 
-// TestEncoding: what is encoded is decoded, and what a newer program may have
-// written is refused.
+// TestEncoding: an encoded table is decoded, and the table of a newer program is refused.
 func TestEncoding(t *testing.T) {
 	want := table(t, shopRoles(), Limit{Principals: []string{"a"}, InFlight: 2, IDsPerSecond: 3, NewNamesPerHour: 4})
 	data, err := Encode(want)
@@ -294,8 +293,8 @@ func BenchmarkAllows(b *testing.B) {
 	}
 }
 
-// fuzzedGrant makes a grant for names that begin with text, for those that go on at a
-// boundary only, or for the one name.
+// fuzzedGrant makes a grant for names that begin with text, for names that continue at a boundary
+// only, or for one name.
 func fuzzedGrant(kind uint8, database, text string, r uint32) Grant {
 	switch g := (Grant{Database: database, Rights: Right(r)}); kind % 3 {
 	case 0:
@@ -310,7 +309,7 @@ func fuzzedGrant(kind uint8, database, text string, r uint32) Grant {
 	}
 }
 
-// isFor says whether a grant is for a name.
+// isFor reports whether a grant is for a name.
 func (g Grant) isFor(name string) bool {
 	switch {
 	case g.Name != "":

@@ -1,13 +1,14 @@
 package rights
 
 import (
+	"errors"
 	"fmt"
 	"unicode/utf8"
 
 	"github.com/idnode/idnode/client/docid"
 )
 
-// Bounds of a table: far above what people write, and small beside an entry of the log.
+// Bounds of a table: far above tables that people write, and small beside an entry of the log.
 const (
 	maxRoles      = 1_000
 	maxPrincipals = 10_000
@@ -23,7 +24,7 @@ func (t *Table) validate() error {
 	names := map[string]bool{}
 	for _, role := range t.Roles {
 		if names[role.Name] {
-			return fmt.Errorf("the role %s is there twice", shown(role.Name))
+			return fmt.Errorf("the role %s is listed twice", shown(role.Name))
 		}
 		names[role.Name] = true
 		if err := role.validate(); err != nil {
@@ -66,7 +67,7 @@ func (g Grant) validate() error {
 		return fmt.Errorf("it has no rights, or some that do not exist (%#x)", uint32(g.Rights))
 	}
 	if len(g.Prefix) > docid.MaxIDBytes || !utf8.ValidString(g.Prefix) {
-		return fmt.Errorf("its prefix is longer than %d bytes, or no UTF-8", docid.MaxIDBytes)
+		return fmt.Errorf("its prefix is longer than %d bytes, or not UTF-8", docid.MaxIDBytes)
 	}
 	if g.Name != "" && (g.Prefix != "" || g.Boundary || len(g.Name) > docid.MaxIDBytes || !utf8.ValidString(g.Name)) {
 		return fmt.Errorf("its name is set beside a prefix, is longer than %d bytes, or is not UTF-8", docid.MaxIDBytes)
@@ -83,7 +84,7 @@ func (g Grant) validate() error {
 
 func (l Limit) validate() error {
 	if least := min(l.InFlight, l.IDsPerSecond, l.NewNamesPerHour); least < 0 || max(l.InFlight, l.IDsPerSecond, l.NewNamesPerHour) == 0 {
-		return fmt.Errorf("a limit is negative, or there is none")
+		return errors.New("each limit needs a value, not negative")
 	}
 	return checkPrincipals(l.Principals)
 }
@@ -102,7 +103,7 @@ func checkPrincipals(principals []string) error {
 
 func checkName(name string) error {
 	if name == "" || len(name) > maxNameBytes || !utf8.ValidString(name) {
-		return fmt.Errorf("is empty, longer than %d bytes, or no UTF-8", maxNameBytes)
+		return fmt.Errorf("is empty, longer than %d bytes, or not UTF-8", maxNameBytes)
 	}
 	return nil
 }

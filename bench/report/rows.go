@@ -45,7 +45,9 @@ var (
 	hiloRange  = idnodeRow("idnode HiLo range of 32, unary", bench.Range, bench.Unary, 32)
 	seriesTake = idnodeRow("idnode series number, unary", bench.Series, bench.Unary, 1)
 	echo       = row{"an empty gRPC call", floor, result.Key{System: system.NameIdnode, Op: bench.Echo, Via: bench.Unary, Batch: 1}}
+	unaryGhz   = idnodeRow("idnode identity, unary, by ghz", bench.Identity, system.ViaGhz, 1)
 	etcd       = otherRow("etcd put, 3 members", cluster, system.NameEtcd, "put")
+	etcdGhz    = row{"etcd put, 3 members, by ghz", cluster, result.Key{System: system.NameEtcd, Op: "put", Via: system.ViaGhz, Batch: 1}}
 	bareRaft   = otherRow("bare Raft apply, 3 members", cluster, system.NameRaft, "apply")
 	redis      = otherRow("Redis INCR, 1 server", single, system.NameRedis, "INCR")
 	sequence   = otherRow("PostgreSQL nextval, 1 server", single, system.NamePostgres, "nextval")
@@ -57,7 +59,7 @@ var (
 // rows are all, in the order they are shown.
 var rows = []row{
 	unary, client, stream, unary100, stream100, hiloRange, seriesTake, serverSide, unary1k, stream1k,
-	echo, etcd, bareRaft, redis, sequence, counterRow, numberRow, lockedRow,
+	echo, unaryGhz, etcd, etcdGhz, bareRaft, redis, sequence, counterRow, numberRow, lockedRow,
 }
 
 // allCallers are the numbers of callers that are shown.

@@ -31,7 +31,7 @@ func (e *Etcd) Version() string { return "etcd " + Module("go.etcd.io/etcd/serve
 
 // Points is the one operation.
 func (e *Etcd) Points(callers int) []Point {
-	return []Point{{Op: "put", Callers: callers, Batch: 1}}
+	return append([]Point{{Op: "put", Callers: callers, Batch: 1}}, ghzPoints("put", callers)...)
 }
 
 // Start starts the members and connects to each.
@@ -94,8 +94,12 @@ func (e *Etcd) leaderFirst(ctx context.Context) error {
 	return errors.New("no etcd member leads")
 }
 
-// Measure spreads the callers over the members.
+// Measure spreads the callers over the members; ghz calls the leader.
 func (e *Etcd) Measure(ctx context.Context, plan load.Plan, p Point) (bench.Report, error) {
+	if p.Via == ViaGhz {
+		leader := e.clients[0].Endpoints()[0]
+		return ghz(ctx, plan, p, e.dir, leader, "etcdserverpb.KV.Put", `{"key":"YmVuY2g="}`, etcdProto)
+	}
 	var calls []load.Call
 	for i := range p.Callers {
 		client := e.clients[i%len(e.clients)]

@@ -44,14 +44,14 @@ func (n *Idnode) Version() string {
 
 // Points are all ways to get ids; batches are for many callers only.
 func (n *Idnode) Points(callers int) []Point {
-	points := []Point{
+	points := append([]Point{
 		{bench.Identity, bench.Unary, callers, 1},
 		{bench.Identity, bench.ViaClient, callers, 1},
 		{bench.Identity, bench.Stream, callers, 1},
 		{bench.Echo, bench.Unary, callers, 1},
 		{bench.ServerSide, bench.Unary, callers, 1},
 		{bench.Series, bench.Unary, callers, 1},
-	}
+	}, ghzPoints(bench.Identity, callers)...)
 	if callers == 1 {
 		return points
 	}
@@ -143,6 +143,9 @@ func (n *Idnode) ask(ctx context.Context, args ...string) ([]byte, error) {
 // Measure runs idnode bench. It has no warm-up, so the plan's is a run of its
 // own before, which warms up the nodes but not the callers.
 func (n *Idnode) Measure(ctx context.Context, plan load.Plan, p Point) (bench.Report, error) {
+	if p.Via == ViaGhz {
+		return ghz(ctx, plan, p, n.dir, n.endpoints[0], "idnode.v1.IdsService.NextIdentity", `{"name":"bench"}`, nil)
+	}
 	var r bench.Report
 	for _, duration := range []fmt.Stringer{plan.WarmUp, plan.Duration} {
 		args := []string{

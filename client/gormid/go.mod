@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/glebarez/sqlite v1.11.0
-	github.com/idnode/idnode/client v0.0.0
+	github.com/idnode/idnode/client v1.0.0
 	gorm.io/gorm v1.31.2
 )
 
@@ -28,5 +28,3 @@ require (
 	modernc.org/memory v1.5.0 // indirect
 	modernc.org/sqlite v1.23.1 // indirect
 )
-
-replace github.com/idnode/idnode/client => ..

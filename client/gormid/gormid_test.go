@@ -1,6 +1,7 @@
 package gormid_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/glebarez/sqlite"
@@ -43,10 +45,24 @@ func withNode(run func() int) int {
 	endpoint = free[0]
 	node := exec.Command(program, "serve", "--single-node", "--tag", "A", "--data-dir", filepath.Join(dir, "A"),
 		"--grpc", endpoint, "--raft", free[1], "--http", free[2])
+	var said bytes.Buffer
+	node.Stderr = &said
 	if err := node.Start(); err != nil {
 		log.Fatal(err)
 	}
-	defer func() { _, _ = node.Process.Kill(), node.Wait() }()
+	var stops atomic.Bool
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := node.Wait(); !stops.Load() {
+			log.Fatalf("the node ended: %v: %s", err, said.Bytes()) // In place of calls that wait for it.
+		}
+	}()
+	defer func() {
+		stops.Store(true)
+		_ = node.Process.Kill() // It may have ended.
+		<-ended
+	}()
 	return run()
 }
 

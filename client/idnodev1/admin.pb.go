@@ -1561,7 +1561,7 @@ var File_idnode_v1_admin_proto protoreflect.FileDescriptor
 
 const file_idnode_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x15idnode/v1/admin.proto\x12\tidnode.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17idnode/v1/cluster.proto\x1a\x1bidnode/v1/consistency.proto\x1a\x17idnode/v1/workers.proto\"I\n" +
+	"\x15idnode/v1/admin.proto\x12\tidnode.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17idnode/v1/cluster.proto\x1a\x1bidnode/v1/consistency.proto\x1a\x19idnode/v1/snowflake.proto\"I\n" +
 	"\rBackupRequest\x128\n" +
 	"\vconsistency\x18\x01 \x01(\x0e2\x16.idnode.v1.ConsistencyR\vconsistency\"$\n" +
 	"\x0eBackupResponse\x12\x12\n" +
@@ -1779,7 +1779,7 @@ func file_idnode_v1_admin_proto_init() {
 	}
 	file_idnode_v1_cluster_proto_init()
 	file_idnode_v1_consistency_proto_init()
-	file_idnode_v1_workers_proto_init()
+	file_idnode_v1_snowflake_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -496,12 +496,12 @@ type GetStatusResponse struct {
 	Version string `protobuf:"bytes,12,opt,name=version,proto3" json:"version,omitempty"`
 	// The members as this node knows them.
 	Members []*Member `protobuf:"bytes,13,rep,name=members,proto3" json:"members,omitempty"`
-	// What is wrong with how the node was started, in words: why it finds no place in a
-	// cluster, as with a wrong list of peers, or that a node on its lists belongs to
-	// another cluster. Empty if nothing is known to be.
+	// What is wrong, one line each: why the node finds no place in a cluster, as with a wrong
+	// list of peers, or that a node on its lists belongs to another cluster; where members do
+	// not answer while there is no leader; and which disks are full. Empty if nothing is known to be.
 	Warnings []string `protobuf:"bytes,14,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// Free space is below the low-water mark on this node or on a majority, so that calls are
-	// refused with STORAGE_FULL.
+	// Free space is below the low-water mark on this node or on a majority. The warnings say what that
+	// means for calls.
 	StorageFull   bool `protobuf:"varint,15,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

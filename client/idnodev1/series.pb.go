@@ -158,8 +158,12 @@ const (
 	SeriesOnRelease_SERIES_ON_RELEASE_UNSPECIFIED SeriesOnRelease = 0
 	// It is voided.
 	SeriesOnRelease_SERIES_ON_RELEASE_VOID SeriesOnRelease = 1
-	// Another key gets it, the lowest first. It can be changed into the former.
-	SeriesOnRelease_SERIES_ON_RELEASE_REUSE_LOWEST SeriesOnRelease = 2
+	// If it is the scope's last number, or all above it were given back too, another key gets
+	// it; else it is voided. It can be changed into the former.
+	SeriesOnRelease_SERIES_ON_RELEASE_REUSE_NEWEST SeriesOnRelease = 2
+	// Another key gets it, the lowest first. It can be changed into the former two, into the
+	// second while no released number waits for another key.
+	SeriesOnRelease_SERIES_ON_RELEASE_REUSE_LOWEST SeriesOnRelease = 3
 )
 
 // Enum value maps for SeriesOnRelease.
@@ -167,12 +171,14 @@ var (
 	SeriesOnRelease_name = map[int32]string{
 		0: "SERIES_ON_RELEASE_UNSPECIFIED",
 		1: "SERIES_ON_RELEASE_VOID",
-		2: "SERIES_ON_RELEASE_REUSE_LOWEST",
+		2: "SERIES_ON_RELEASE_REUSE_NEWEST",
+		3: "SERIES_ON_RELEASE_REUSE_LOWEST",
 	}
 	SeriesOnRelease_value = map[string]int32{
 		"SERIES_ON_RELEASE_UNSPECIFIED":  0,
 		"SERIES_ON_RELEASE_VOID":         1,
-		"SERIES_ON_RELEASE_REUSE_LOWEST": 2,
+		"SERIES_ON_RELEASE_REUSE_NEWEST": 2,
+		"SERIES_ON_RELEASE_REUSE_LOWEST": 3,
 	}
 )
 
@@ -330,7 +336,8 @@ func (NumberState) EnumDescriptor() ([]byte, []int) {
 type SeriesDefinition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The template of the texts, as INV-{branch}-{year}-{number:6}; docs/series.md has its
-	// tokens. Two numbers must never have one text. It cannot change.
+	// tokens. Two numbers must never have one text. It cannot change. A format with {scrambled:8} or
+	// {scrambled-digits:8} depends on a secret that nobody is shown.
 	Format string `protobuf:"bytes,1,opt,name=format,proto3" json:"format,omitempty"`
 	// When the numbers begin at 1 again. It cannot change.
 	ResetBy SeriesReset `protobuf:"varint,2,opt,name=reset_by,json=resetBy,proto3,enum=idnode.v1.SeriesReset" json:"reset_by,omitempty"`
@@ -349,9 +356,14 @@ type SeriesDefinition struct {
 	MaxKeys int64 `protobuf:"varint,8,opt,name=max_keys,json=maxKeys,proto3" json:"max_keys,omitempty"`
 	// The zone of dates that callers do not give, by its IANA name; empty is UTC.
 	TimeZone string `protobuf:"bytes,9,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
-	// How many days a date may be after the present one in the series' zone; 0 is 1 where
-	// dates have an order, else 366. At most 3650.
-	MaxAheadDays  int32 `protobuf:"varint,10,opt,name=max_ahead_days,json=maxAheadDays,proto3" json:"max_ahead_days,omitempty"`
+	// How many days a date may be after the present one in the series' zone, at most 3650; 0
+	// is none. Unset, it is 1 where dates have an order, else 366.
+	MaxAheadDays *int32 `protobuf:"varint,10,opt,name=max_ahead_days,json=maxAheadDays,proto3,oneof" json:"max_ahead_days,omitempty"`
+	// How many characters a text may have, at most 128; 0 is without limit. A format whose texts
+	// have more from the start is refused, and so is a take whose texts would.
+	MaxLength uint32 `protobuf:"varint,11,opt,name=max_length,json=maxLength,proto3" json:"max_length,omitempty"`
+	// The values that calls may give: of each name that is here, no others; of other names, any.
+	Allowed       []*AllowedValues `protobuf:"bytes,12,rep,name=allowed,proto3" json:"allowed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -450,10 +462,79 @@ func (x *SeriesDefinition) GetTimeZone() string {
 }
 
 func (x *SeriesDefinition) GetMaxAheadDays() int32 {
-	if x != nil {
-		return x.MaxAheadDays
+	if x != nil && x.MaxAheadDays != nil {
+		return *x.MaxAheadDays
 	}
 	return 0
+}
+
+func (x *SeriesDefinition) GetMaxLength() uint32 {
+	if x != nil {
+		return x.MaxLength
+	}
+	return 0
+}
+
+func (x *SeriesDefinition) GetAllowed() []*AllowedValues {
+	if x != nil {
+		return x.Allowed
+	}
+	return nil
+}
+
+// AllowedValues is the values that calls may give for a name of the format.
+type AllowedValues struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The values, in any case, each once; of all names together at most 100.
+	Values        []string `protobuf:"bytes,2,rep,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AllowedValues) Reset() {
+	*x = AllowedValues{}
+	mi := &file_idnode_v1_series_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AllowedValues) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AllowedValues) ProtoMessage() {}
+
+func (x *AllowedValues) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AllowedValues.ProtoReflect.Descriptor instead.
+func (*AllowedValues) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *AllowedValues) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AllowedValues) GetValues() []string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
 }
 
 // Series is a series without its numbers.
@@ -475,7 +556,7 @@ type Series struct {
 
 func (x *Series) Reset() {
 	*x = Series{}
-	mi := &file_idnode_v1_series_proto_msgTypes[1]
+	mi := &file_idnode_v1_series_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -487,7 +568,7 @@ func (x *Series) String() string {
 func (*Series) ProtoMessage() {}
 
 func (x *Series) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[1]
+	mi := &file_idnode_v1_series_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -500,7 +581,7 @@ func (x *Series) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Series.ProtoReflect.Descriptor instead.
 func (*Series) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{1}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Series) GetName() string {
@@ -563,14 +644,16 @@ type SeriesNumber struct {
 	// What its caller said of it.
 	Label string `protobuf:"bytes,10,opt,name=label,proto3" json:"label,omitempty"`
 	// Why it is voided.
-	Reason        string `protobuf:"bytes,11,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,11,opt,name=reason,proto3" json:"reason,omitempty"`
+	// What was noted of its allotment.
+	Note          string `protobuf:"bytes,12,opt,name=note,proto3" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SeriesNumber) Reset() {
 	*x = SeriesNumber{}
-	mi := &file_idnode_v1_series_proto_msgTypes[2]
+	mi := &file_idnode_v1_series_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -582,7 +665,7 @@ func (x *SeriesNumber) String() string {
 func (*SeriesNumber) ProtoMessage() {}
 
 func (x *SeriesNumber) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[2]
+	mi := &file_idnode_v1_series_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -595,7 +678,7 @@ func (x *SeriesNumber) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesNumber.ProtoReflect.Descriptor instead.
 func (*SeriesNumber) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{2}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *SeriesNumber) GetKey() string {
@@ -675,6 +758,13 @@ func (x *SeriesNumber) GetReason() string {
 	return ""
 }
 
+func (x *SeriesNumber) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
 // DefineSeriesRequest says what a series is to be.
 type DefineSeriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -696,7 +786,7 @@ type DefineSeriesRequest struct {
 
 func (x *DefineSeriesRequest) Reset() {
 	*x = DefineSeriesRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[3]
+	mi := &file_idnode_v1_series_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -708,7 +798,7 @@ func (x *DefineSeriesRequest) String() string {
 func (*DefineSeriesRequest) ProtoMessage() {}
 
 func (x *DefineSeriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[3]
+	mi := &file_idnode_v1_series_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -721,7 +811,7 @@ func (x *DefineSeriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefineSeriesRequest.ProtoReflect.Descriptor instead.
 func (*DefineSeriesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{3}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *DefineSeriesRequest) GetDatabase() string {
@@ -780,7 +870,7 @@ type ScopeBegin struct {
 
 func (x *ScopeBegin) Reset() {
 	*x = ScopeBegin{}
-	mi := &file_idnode_v1_series_proto_msgTypes[4]
+	mi := &file_idnode_v1_series_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -792,7 +882,7 @@ func (x *ScopeBegin) String() string {
 func (*ScopeBegin) ProtoMessage() {}
 
 func (x *ScopeBegin) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[4]
+	mi := &file_idnode_v1_series_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -805,7 +895,7 @@ func (x *ScopeBegin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScopeBegin.ProtoReflect.Descriptor instead.
 func (*ScopeBegin) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{4}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ScopeBegin) GetScope() []string {
@@ -825,7 +915,8 @@ func (x *ScopeBegin) GetFirst() int64 {
 // SeriesPreview is what a definition means.
 type SeriesPreview struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The texts of two numbers: the first two of today's scope, with samples of the values.
+	// The texts of two numbers: the first two of today's scope, with samples of the values. Scrambled
+	// ones are examples.
 	Texts []string `protobuf:"bytes,1,rep,name=texts,proto3" json:"texts,omitempty"`
 	// The names of the values that callers give, in the order of the format.
 	Values []string `protobuf:"bytes,2,rep,name=values,proto3" json:"values,omitempty"`
@@ -833,14 +924,16 @@ type SeriesPreview struct {
 	BeginsAgain string `protobuf:"bytes,3,opt,name=begins_again,json=beginsAgain,proto3" json:"begins_again,omitempty"`
 	// How many open numbers the new definition forgets, because the format or the periods are
 	// others.
-	Forgets       int64 `protobuf:"varint,4,opt,name=forgets,proto3" json:"forgets,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Forgets int64 `protobuf:"varint,4,opt,name=forgets,proto3" json:"forgets,omitempty"`
+	// How many allotments it forgets then.
+	ForgetsAllotments int64 `protobuf:"varint,5,opt,name=forgets_allotments,json=forgetsAllotments,proto3" json:"forgets_allotments,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *SeriesPreview) Reset() {
 	*x = SeriesPreview{}
-	mi := &file_idnode_v1_series_proto_msgTypes[5]
+	mi := &file_idnode_v1_series_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -852,7 +945,7 @@ func (x *SeriesPreview) String() string {
 func (*SeriesPreview) ProtoMessage() {}
 
 func (x *SeriesPreview) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[5]
+	mi := &file_idnode_v1_series_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -865,7 +958,7 @@ func (x *SeriesPreview) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesPreview.ProtoReflect.Descriptor instead.
 func (*SeriesPreview) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{5}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SeriesPreview) GetTexts() []string {
@@ -896,6 +989,13 @@ func (x *SeriesPreview) GetForgets() int64 {
 	return 0
 }
 
+func (x *SeriesPreview) GetForgetsAllotments() int64 {
+	if x != nil {
+		return x.ForgetsAllotments
+	}
+	return 0
+}
+
 // DefineSeriesResponse says what the series is now.
 type DefineSeriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -914,7 +1014,7 @@ type DefineSeriesResponse struct {
 
 func (x *DefineSeriesResponse) Reset() {
 	*x = DefineSeriesResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[6]
+	mi := &file_idnode_v1_series_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -926,7 +1026,7 @@ func (x *DefineSeriesResponse) String() string {
 func (*DefineSeriesResponse) ProtoMessage() {}
 
 func (x *DefineSeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[6]
+	mi := &file_idnode_v1_series_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -939,7 +1039,7 @@ func (x *DefineSeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefineSeriesResponse.ProtoReflect.Descriptor instead.
 func (*DefineSeriesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{6}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DefineSeriesResponse) GetVersion() int64 {
@@ -985,7 +1085,7 @@ type DeleteSeriesRequest struct {
 
 func (x *DeleteSeriesRequest) Reset() {
 	*x = DeleteSeriesRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[7]
+	mi := &file_idnode_v1_series_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -997,7 +1097,7 @@ func (x *DeleteSeriesRequest) String() string {
 func (*DeleteSeriesRequest) ProtoMessage() {}
 
 func (x *DeleteSeriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[7]
+	mi := &file_idnode_v1_series_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1010,7 +1110,7 @@ func (x *DeleteSeriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSeriesRequest.ProtoReflect.Descriptor instead.
 func (*DeleteSeriesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{7}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DeleteSeriesRequest) GetDatabase() string {
@@ -1045,7 +1145,7 @@ type DeleteSeriesResponse struct {
 
 func (x *DeleteSeriesResponse) Reset() {
 	*x = DeleteSeriesResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[8]
+	mi := &file_idnode_v1_series_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1057,7 +1157,7 @@ func (x *DeleteSeriesResponse) String() string {
 func (*DeleteSeriesResponse) ProtoMessage() {}
 
 func (x *DeleteSeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[8]
+	mi := &file_idnode_v1_series_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1070,7 +1170,7 @@ func (x *DeleteSeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSeriesResponse.ProtoReflect.Descriptor instead.
 func (*DeleteSeriesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{8}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DeleteSeriesResponse) GetLogIndex() uint64 {
@@ -1095,7 +1195,7 @@ type GetSeriesRequest struct {
 
 func (x *GetSeriesRequest) Reset() {
 	*x = GetSeriesRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[9]
+	mi := &file_idnode_v1_series_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1107,7 +1207,7 @@ func (x *GetSeriesRequest) String() string {
 func (*GetSeriesRequest) ProtoMessage() {}
 
 func (x *GetSeriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[9]
+	mi := &file_idnode_v1_series_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1120,7 +1220,7 @@ func (x *GetSeriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSeriesRequest.ProtoReflect.Descriptor instead.
 func (*GetSeriesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{9}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetSeriesRequest) GetDatabase() string {
@@ -1157,7 +1257,7 @@ type GetSeriesResponse struct {
 
 func (x *GetSeriesResponse) Reset() {
 	*x = GetSeriesResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[10]
+	mi := &file_idnode_v1_series_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1169,7 +1269,7 @@ func (x *GetSeriesResponse) String() string {
 func (*GetSeriesResponse) ProtoMessage() {}
 
 func (x *GetSeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[10]
+	mi := &file_idnode_v1_series_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1182,7 +1282,7 @@ func (x *GetSeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSeriesResponse.ProtoReflect.Descriptor instead.
 func (*GetSeriesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{10}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GetSeriesResponse) GetSeries() *Series {
@@ -1206,7 +1306,7 @@ type ListSeriesRequest struct {
 	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
 	// Only names that begin with it.
 	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
-	// At most so many; 0 means 100, at most 1,000.
+	// At most so many; 0 means 100, at most 1,000. An answer has at most 500.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The next_page_token of the page before.
 	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -1218,7 +1318,7 @@ type ListSeriesRequest struct {
 
 func (x *ListSeriesRequest) Reset() {
 	*x = ListSeriesRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[11]
+	mi := &file_idnode_v1_series_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1230,7 +1330,7 @@ func (x *ListSeriesRequest) String() string {
 func (*ListSeriesRequest) ProtoMessage() {}
 
 func (x *ListSeriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[11]
+	mi := &file_idnode_v1_series_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1243,7 +1343,7 @@ func (x *ListSeriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSeriesRequest.ProtoReflect.Descriptor instead.
 func (*ListSeriesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{11}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListSeriesRequest) GetDatabase() string {
@@ -1296,7 +1396,7 @@ type ListSeriesResponse struct {
 
 func (x *ListSeriesResponse) Reset() {
 	*x = ListSeriesResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[12]
+	mi := &file_idnode_v1_series_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1308,7 +1408,7 @@ func (x *ListSeriesResponse) String() string {
 func (*ListSeriesResponse) ProtoMessage() {}
 
 func (x *ListSeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[12]
+	mi := &file_idnode_v1_series_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1321,7 +1421,7 @@ func (x *ListSeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSeriesResponse.ProtoReflect.Descriptor instead.
 func (*ListSeriesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{12}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListSeriesResponse) GetSeries() []*Series {
@@ -1366,14 +1466,21 @@ type TakeNumbersRequest struct {
 	Label string `protobuf:"bytes,6,opt,name=label,proto3" json:"label,omitempty"`
 	// Replaces that of the definition, if it is set: at least a minute, and at most that of
 	// the definition.
-	ExpiresIn     *durationpb.Duration `protobuf:"bytes,7,opt,name=expires_in,json=expiresIn,proto3" json:"expires_in,omitempty"`
+	ExpiresIn *durationpb.Duration `protobuf:"bytes,7,opt,name=expires_in,json=expiresIn,proto3" json:"expires_in,omitempty"`
+	// The number that the document of the only key has already, given by another tool or by hand: the key has it,
+	// confirmed. It is above the scope's last one, below its first one, or one that another key may get.
+	// It needs the right series, and is in the audit log.
+	Number int64 `protobuf:"varint,8,opt,name=number,proto3" json:"number,omitempty"`
+	// Why a number is entered, 1 to 128 bytes: also the reason of the numbers between the scope's last one and
+	// this one, which are voided.
+	Because       string `protobuf:"bytes,9,opt,name=because,proto3" json:"because,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TakeNumbersRequest) Reset() {
 	*x = TakeNumbersRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[13]
+	mi := &file_idnode_v1_series_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1385,7 +1492,7 @@ func (x *TakeNumbersRequest) String() string {
 func (*TakeNumbersRequest) ProtoMessage() {}
 
 func (x *TakeNumbersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[13]
+	mi := &file_idnode_v1_series_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1398,7 +1505,7 @@ func (x *TakeNumbersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeNumbersRequest.ProtoReflect.Descriptor instead.
 func (*TakeNumbersRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{13}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TakeNumbersRequest) GetDatabase() string {
@@ -1450,6 +1557,20 @@ func (x *TakeNumbersRequest) GetExpiresIn() *durationpb.Duration {
 	return nil
 }
 
+func (x *TakeNumbersRequest) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *TakeNumbersRequest) GetBecause() string {
+	if x != nil {
+		return x.Because
+	}
+	return ""
+}
+
 // TakeNumbersResponse holds the numbers.
 type TakeNumbersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1459,14 +1580,17 @@ type TakeNumbersResponse struct {
 	LogIndex uint64 `protobuf:"varint,2,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
 	// Where the first number of a period is among them, the last number so far of the period
 	// before it with the same values; unset if there is none.
-	Before        *ScopeLast `protobuf:"bytes,3,opt,name=before,proto3" json:"before,omitempty"`
+	Before *ScopeLast `protobuf:"bytes,3,opt,name=before,proto3" json:"before,omitempty"`
+	// The first number of a scope is among them, and no period before has its values: one of
+	// them may be mistyped. Not said where the definition has the values of every name.
+	ScopeBegun    bool `protobuf:"varint,4,opt,name=scope_begun,json=scopeBegun,proto3" json:"scope_begun,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TakeNumbersResponse) Reset() {
 	*x = TakeNumbersResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[14]
+	mi := &file_idnode_v1_series_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1478,7 +1602,7 @@ func (x *TakeNumbersResponse) String() string {
 func (*TakeNumbersResponse) ProtoMessage() {}
 
 func (x *TakeNumbersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[14]
+	mi := &file_idnode_v1_series_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1491,7 +1615,7 @@ func (x *TakeNumbersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeNumbersResponse.ProtoReflect.Descriptor instead.
 func (*TakeNumbersResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{14}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TakeNumbersResponse) GetNumbers() []*SeriesNumber {
@@ -1515,6 +1639,13 @@ func (x *TakeNumbersResponse) GetBefore() *ScopeLast {
 	return nil
 }
 
+func (x *TakeNumbersResponse) GetScopeBegun() bool {
+	if x != nil {
+		return x.ScopeBegun
+	}
+	return false
+}
+
 // NumberOf is a key, and the number that its caller believes it has.
 type NumberOf struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1528,7 +1659,7 @@ type NumberOf struct {
 
 func (x *NumberOf) Reset() {
 	*x = NumberOf{}
-	mi := &file_idnode_v1_series_proto_msgTypes[15]
+	mi := &file_idnode_v1_series_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1540,7 +1671,7 @@ func (x *NumberOf) String() string {
 func (*NumberOf) ProtoMessage() {}
 
 func (x *NumberOf) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[15]
+	mi := &file_idnode_v1_series_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1553,7 +1684,7 @@ func (x *NumberOf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumberOf.ProtoReflect.Descriptor instead.
 func (*NumberOf) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{15}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *NumberOf) GetKey() string {
@@ -1585,7 +1716,7 @@ type ConfirmNumbersRequest struct {
 
 func (x *ConfirmNumbersRequest) Reset() {
 	*x = ConfirmNumbersRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[16]
+	mi := &file_idnode_v1_series_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1597,7 +1728,7 @@ func (x *ConfirmNumbersRequest) String() string {
 func (*ConfirmNumbersRequest) ProtoMessage() {}
 
 func (x *ConfirmNumbersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[16]
+	mi := &file_idnode_v1_series_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1610,7 +1741,7 @@ func (x *ConfirmNumbersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmNumbersRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmNumbersRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{16}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ConfirmNumbersRequest) GetDatabase() string {
@@ -1647,7 +1778,7 @@ type ConfirmNumbersResponse struct {
 
 func (x *ConfirmNumbersResponse) Reset() {
 	*x = ConfirmNumbersResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[17]
+	mi := &file_idnode_v1_series_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1659,7 +1790,7 @@ func (x *ConfirmNumbersResponse) String() string {
 func (*ConfirmNumbersResponse) ProtoMessage() {}
 
 func (x *ConfirmNumbersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[17]
+	mi := &file_idnode_v1_series_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1672,7 +1803,7 @@ func (x *ConfirmNumbersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmNumbersResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmNumbersResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{17}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ConfirmNumbersResponse) GetNumbers() []*SeriesNumber {
@@ -1706,7 +1837,7 @@ type VoidNumbersRequest struct {
 
 func (x *VoidNumbersRequest) Reset() {
 	*x = VoidNumbersRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[18]
+	mi := &file_idnode_v1_series_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1718,7 +1849,7 @@ func (x *VoidNumbersRequest) String() string {
 func (*VoidNumbersRequest) ProtoMessage() {}
 
 func (x *VoidNumbersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[18]
+	mi := &file_idnode_v1_series_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1731,7 +1862,7 @@ func (x *VoidNumbersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoidNumbersRequest.ProtoReflect.Descriptor instead.
 func (*VoidNumbersRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{18}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *VoidNumbersRequest) GetDatabase() string {
@@ -1775,7 +1906,7 @@ type VoidNumbersResponse struct {
 
 func (x *VoidNumbersResponse) Reset() {
 	*x = VoidNumbersResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[19]
+	mi := &file_idnode_v1_series_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1787,7 +1918,7 @@ func (x *VoidNumbersResponse) String() string {
 func (*VoidNumbersResponse) ProtoMessage() {}
 
 func (x *VoidNumbersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[19]
+	mi := &file_idnode_v1_series_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1800,7 +1931,7 @@ func (x *VoidNumbersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoidNumbersResponse.ProtoReflect.Descriptor instead.
 func (*VoidNumbersResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{19}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *VoidNumbersResponse) GetNumbers() []*SeriesNumber {
@@ -1832,7 +1963,7 @@ type ReleaseNumbersRequest struct {
 
 func (x *ReleaseNumbersRequest) Reset() {
 	*x = ReleaseNumbersRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[20]
+	mi := &file_idnode_v1_series_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1844,7 +1975,7 @@ func (x *ReleaseNumbersRequest) String() string {
 func (*ReleaseNumbersRequest) ProtoMessage() {}
 
 func (x *ReleaseNumbersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[20]
+	mi := &file_idnode_v1_series_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1857,7 +1988,7 @@ func (x *ReleaseNumbersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseNumbersRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseNumbersRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{20}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReleaseNumbersRequest) GetDatabase() string {
@@ -1894,7 +2025,7 @@ type ReleaseNumbersResponse struct {
 
 func (x *ReleaseNumbersResponse) Reset() {
 	*x = ReleaseNumbersResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[21]
+	mi := &file_idnode_v1_series_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1906,7 +2037,7 @@ func (x *ReleaseNumbersResponse) String() string {
 func (*ReleaseNumbersResponse) ProtoMessage() {}
 
 func (x *ReleaseNumbersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[21]
+	mi := &file_idnode_v1_series_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1919,7 +2050,7 @@ func (x *ReleaseNumbersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseNumbersResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseNumbersResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{21}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReleaseNumbersResponse) GetNumbers() []*SeriesNumber {
@@ -1955,7 +2086,7 @@ type ReportSeriesRequest struct {
 
 func (x *ReportSeriesRequest) Reset() {
 	*x = ReportSeriesRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[22]
+	mi := &file_idnode_v1_series_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1967,7 +2098,7 @@ func (x *ReportSeriesRequest) String() string {
 func (*ReportSeriesRequest) ProtoMessage() {}
 
 func (x *ReportSeriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[22]
+	mi := &file_idnode_v1_series_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1980,7 +2111,7 @@ func (x *ReportSeriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportSeriesRequest.ProtoReflect.Descriptor instead.
 func (*ReportSeriesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{22}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReportSeriesRequest) GetDatabase() string {
@@ -2040,17 +2171,21 @@ type ScopeReport struct {
 	Voided int64 `protobuf:"varint,8,opt,name=voided,proto3" json:"voided,omitempty"`
 	// Numbers that another key may get.
 	Released int64 `protobuf:"varint,9,opt,name=released,proto3" json:"released,omitempty"`
-	// Numbers below the first one of the series.
+	// Numbers below the first one of the series, without those that came from elsewhere.
 	Before int64 `protobuf:"varint,10,opt,name=before,proto3" json:"before,omitempty"`
 	// Numbers of which nobody has said yet whether a document has them.
-	Unknown       int64 `protobuf:"varint,11,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	Unknown int64 `protobuf:"varint,11,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	// How many numbers the scope can still give, beside released ones; unset is without end.
+	Left *int64 `protobuf:"varint,12,opt,name=left,proto3,oneof" json:"left,omitempty"`
+	// The ranges that were allotted to the scope, ascending. Without any, it gives all numbers.
+	Allotments    []*Allotment `protobuf:"bytes,13,rep,name=allotments,proto3" json:"allotments,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ScopeReport) Reset() {
 	*x = ScopeReport{}
-	mi := &file_idnode_v1_series_proto_msgTypes[23]
+	mi := &file_idnode_v1_series_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2062,7 +2197,7 @@ func (x *ScopeReport) String() string {
 func (*ScopeReport) ProtoMessage() {}
 
 func (x *ScopeReport) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[23]
+	mi := &file_idnode_v1_series_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2075,7 +2210,7 @@ func (x *ScopeReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScopeReport.ProtoReflect.Descriptor instead.
 func (*ScopeReport) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{23}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ScopeReport) GetScope() []string {
@@ -2155,6 +2290,20 @@ func (x *ScopeReport) GetUnknown() int64 {
 	return 0
 }
 
+func (x *ScopeReport) GetLeft() int64 {
+	if x != nil && x.Left != nil {
+		return *x.Left
+	}
+	return 0
+}
+
+func (x *ScopeReport) GetAllotments() []*Allotment {
+	if x != nil {
+		return x.Allotments
+	}
+	return nil
+}
+
 // ReportSeriesResponse is a page of scopes.
 type ReportSeriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2170,7 +2319,7 @@ type ReportSeriesResponse struct {
 
 func (x *ReportSeriesResponse) Reset() {
 	*x = ReportSeriesResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[24]
+	mi := &file_idnode_v1_series_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2182,7 +2331,7 @@ func (x *ReportSeriesResponse) String() string {
 func (*ReportSeriesResponse) ProtoMessage() {}
 
 func (x *ReportSeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[24]
+	mi := &file_idnode_v1_series_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2195,7 +2344,7 @@ func (x *ReportSeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportSeriesResponse.ProtoReflect.Descriptor instead.
 func (*ReportSeriesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{24}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReportSeriesResponse) GetScopes() []*ScopeReport {
@@ -2213,6 +2362,400 @@ func (x *ReportSeriesResponse) GetNextPageToken() string {
 }
 
 func (x *ReportSeriesResponse) GetLogIndex() uint64 {
+	if x != nil {
+		return x.LogIndex
+	}
+	return 0
+}
+
+// ReportPeriodRequest asks for the numbers of a period.
+type ReportPeriodRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty for "default".
+	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	// The series.
+	Series string `protobuf:"bytes,2,opt,name=series,proto3" json:"series,omitempty"`
+	// The first date of the period, as 2026-10-01; empty for the first of all.
+	From string `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
+	// Its last date, as 2026-12-31; empty for the last of all.
+	To string `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`
+	// The next_page_token of the page before.
+	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// How fresh the answer must be.
+	Consistency   Consistency `protobuf:"varint,6,opt,name=consistency,proto3,enum=idnode.v1.Consistency" json:"consistency,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportPeriodRequest) Reset() {
+	*x = ReportPeriodRequest{}
+	mi := &file_idnode_v1_series_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportPeriodRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportPeriodRequest) ProtoMessage() {}
+
+func (x *ReportPeriodRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportPeriodRequest.ProtoReflect.Descriptor instead.
+func (*ReportPeriodRequest) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ReportPeriodRequest) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *ReportPeriodRequest) GetSeries() string {
+	if x != nil {
+		return x.Series
+	}
+	return ""
+}
+
+func (x *ReportPeriodRequest) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *ReportPeriodRequest) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *ReportPeriodRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ReportPeriodRequest) GetConsistency() Consistency {
+	if x != nil {
+		return x.Consistency
+	}
+	return Consistency_CONSISTENCY_UNSPECIFIED
+}
+
+// PeriodReport is what a scope, or a part of it, has of a period.
+type PeriodReport struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The period in which numbers begin again, and the values in the order of the format.
+	Scope []string `protobuf:"bytes,1,rep,name=scope,proto3" json:"scope,omitempty"`
+	// The first number of the period.
+	First *SeriesText `protobuf:"bytes,2,opt,name=first,proto3" json:"first,omitempty"`
+	// The last one.
+	Last *SeriesText `protobuf:"bytes,3,opt,name=last,proto3" json:"last,omitempty"`
+	// Numbers that are open, the overdue ones too.
+	Open int64 `protobuf:"varint,4,opt,name=open,proto3" json:"open,omitempty"`
+	// Numbers that are final.
+	Confirmed int64 `protobuf:"varint,5,opt,name=confirmed,proto3" json:"confirmed,omitempty"`
+	// Numbers that belong to no document.
+	Voided int64 `protobuf:"varint,6,opt,name=voided,proto3" json:"voided,omitempty"`
+	// Numbers that another key may get.
+	Released int64 `protobuf:"varint,7,opt,name=released,proto3" json:"released,omitempty"`
+	// Numbers of which nobody has said yet whether a document has them.
+	Unknown int64 `protobuf:"varint,8,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	// The voided ones: numbers that follow each other and have one reason are one range.
+	VoidedRanges  []*VoidedRange `protobuf:"bytes,9,rep,name=voided_ranges,json=voidedRanges,proto3" json:"voided_ranges,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeriodReport) Reset() {
+	*x = PeriodReport{}
+	mi := &file_idnode_v1_series_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeriodReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeriodReport) ProtoMessage() {}
+
+func (x *PeriodReport) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeriodReport.ProtoReflect.Descriptor instead.
+func (*PeriodReport) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *PeriodReport) GetScope() []string {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
+}
+
+func (x *PeriodReport) GetFirst() *SeriesText {
+	if x != nil {
+		return x.First
+	}
+	return nil
+}
+
+func (x *PeriodReport) GetLast() *SeriesText {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+func (x *PeriodReport) GetOpen() int64 {
+	if x != nil {
+		return x.Open
+	}
+	return 0
+}
+
+func (x *PeriodReport) GetConfirmed() int64 {
+	if x != nil {
+		return x.Confirmed
+	}
+	return 0
+}
+
+func (x *PeriodReport) GetVoided() int64 {
+	if x != nil {
+		return x.Voided
+	}
+	return 0
+}
+
+func (x *PeriodReport) GetReleased() int64 {
+	if x != nil {
+		return x.Released
+	}
+	return 0
+}
+
+func (x *PeriodReport) GetUnknown() int64 {
+	if x != nil {
+		return x.Unknown
+	}
+	return 0
+}
+
+func (x *PeriodReport) GetVoidedRanges() []*VoidedRange {
+	if x != nil {
+		return x.VoidedRanges
+	}
+	return nil
+}
+
+// SeriesText is a number and its text.
+type SeriesText struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number in its scope.
+	Number int64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// The number in the series' format.
+	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SeriesText) Reset() {
+	*x = SeriesText{}
+	mi := &file_idnode_v1_series_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SeriesText) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SeriesText) ProtoMessage() {}
+
+func (x *SeriesText) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SeriesText.ProtoReflect.Descriptor instead.
+func (*SeriesText) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *SeriesText) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *SeriesText) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// VoidedRange is numbers that belong to no document, for one reason.
+type VoidedRange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The first number.
+	First *SeriesText `protobuf:"bytes,1,opt,name=first,proto3" json:"first,omitempty"`
+	// The last one, which can be the same.
+	Last *SeriesText `protobuf:"bytes,2,opt,name=last,proto3" json:"last,omitempty"`
+	// Why.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VoidedRange) Reset() {
+	*x = VoidedRange{}
+	mi := &file_idnode_v1_series_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VoidedRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VoidedRange) ProtoMessage() {}
+
+func (x *VoidedRange) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VoidedRange.ProtoReflect.Descriptor instead.
+func (*VoidedRange) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *VoidedRange) GetFirst() *SeriesText {
+	if x != nil {
+		return x.First
+	}
+	return nil
+}
+
+func (x *VoidedRange) GetLast() *SeriesText {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+func (x *VoidedRange) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// ReportPeriodResponse is a part of a report, in the order in which the scopes began. A scope
+// that is long comes in several parts, in its order: their counts are to be added, and a range
+// may go on in the next. Scopes without numbers of the period are left out.
+type ReportPeriodResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What scopes have.
+	Scopes []*PeriodReport `protobuf:"bytes,1,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	// Asks for the next part; empty for the last.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// The answer is at least as new as this log index.
+	LogIndex      uint64 `protobuf:"varint,3,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportPeriodResponse) Reset() {
+	*x = ReportPeriodResponse{}
+	mi := &file_idnode_v1_series_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportPeriodResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportPeriodResponse) ProtoMessage() {}
+
+func (x *ReportPeriodResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportPeriodResponse.ProtoReflect.Descriptor instead.
+func (*ReportPeriodResponse) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *ReportPeriodResponse) GetScopes() []*PeriodReport {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
+}
+
+func (x *ReportPeriodResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ReportPeriodResponse) GetLogIndex() uint64 {
 	if x != nil {
 		return x.LogIndex
 	}
@@ -2242,7 +2785,7 @@ type ListNumbersRequest struct {
 
 func (x *ListNumbersRequest) Reset() {
 	*x = ListNumbersRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[25]
+	mi := &file_idnode_v1_series_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2254,7 +2797,7 @@ func (x *ListNumbersRequest) String() string {
 func (*ListNumbersRequest) ProtoMessage() {}
 
 func (x *ListNumbersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[25]
+	mi := &file_idnode_v1_series_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2267,7 +2810,7 @@ func (x *ListNumbersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNumbersRequest.ProtoReflect.Descriptor instead.
 func (*ListNumbersRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{25}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListNumbersRequest) GetDatabase() string {
@@ -2335,7 +2878,7 @@ type ListNumbersResponse struct {
 
 func (x *ListNumbersResponse) Reset() {
 	*x = ListNumbersResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[26]
+	mi := &file_idnode_v1_series_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2347,7 +2890,7 @@ func (x *ListNumbersResponse) String() string {
 func (*ListNumbersResponse) ProtoMessage() {}
 
 func (x *ListNumbersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[26]
+	mi := &file_idnode_v1_series_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2360,7 +2903,7 @@ func (x *ListNumbersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNumbersResponse.ProtoReflect.Descriptor instead.
 func (*ListNumbersResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{26}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListNumbersResponse) GetNumbers() []*SeriesNumber {
@@ -2406,7 +2949,7 @@ type WhoHasRequest struct {
 
 func (x *WhoHasRequest) Reset() {
 	*x = WhoHasRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[27]
+	mi := &file_idnode_v1_series_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2418,7 +2961,7 @@ func (x *WhoHasRequest) String() string {
 func (*WhoHasRequest) ProtoMessage() {}
 
 func (x *WhoHasRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[27]
+	mi := &file_idnode_v1_series_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2431,7 +2974,7 @@ func (x *WhoHasRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoHasRequest.ProtoReflect.Descriptor instead.
 func (*WhoHasRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{27}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WhoHasRequest) GetDatabase() string {
@@ -2511,7 +3054,7 @@ type WhoHasResponse struct {
 
 func (x *WhoHasResponse) Reset() {
 	*x = WhoHasResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[28]
+	mi := &file_idnode_v1_series_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2523,7 +3066,7 @@ func (x *WhoHasResponse) String() string {
 func (*WhoHasResponse) ProtoMessage() {}
 
 func (x *WhoHasResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[28]
+	mi := &file_idnode_v1_series_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2536,7 +3079,7 @@ func (x *WhoHasResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoHasResponse.ProtoReflect.Descriptor instead.
 func (*WhoHasResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{28}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WhoHasResponse) GetNumber() *SeriesNumber {
@@ -2577,7 +3120,7 @@ type FormatNumberRequest struct {
 
 func (x *FormatNumberRequest) Reset() {
 	*x = FormatNumberRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[29]
+	mi := &file_idnode_v1_series_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2589,7 +3132,7 @@ func (x *FormatNumberRequest) String() string {
 func (*FormatNumberRequest) ProtoMessage() {}
 
 func (x *FormatNumberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[29]
+	mi := &file_idnode_v1_series_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2602,7 +3145,7 @@ func (x *FormatNumberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FormatNumberRequest.ProtoReflect.Descriptor instead.
 func (*FormatNumberRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{29}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *FormatNumberRequest) GetDatabase() string {
@@ -2687,7 +3230,7 @@ type FormatNumberResponse struct {
 
 func (x *FormatNumberResponse) Reset() {
 	*x = FormatNumberResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[30]
+	mi := &file_idnode_v1_series_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2699,7 +3242,7 @@ func (x *FormatNumberResponse) String() string {
 func (*FormatNumberResponse) ProtoMessage() {}
 
 func (x *FormatNumberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[30]
+	mi := &file_idnode_v1_series_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2712,7 +3255,7 @@ func (x *FormatNumberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FormatNumberResponse.ProtoReflect.Descriptor instead.
 func (*FormatNumberResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{30}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *FormatNumberResponse) GetText() string {
@@ -2742,7 +3285,7 @@ type ParseNumberRequest struct {
 
 func (x *ParseNumberRequest) Reset() {
 	*x = ParseNumberRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[31]
+	mi := &file_idnode_v1_series_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2754,7 +3297,7 @@ func (x *ParseNumberRequest) String() string {
 func (*ParseNumberRequest) ProtoMessage() {}
 
 func (x *ParseNumberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[31]
+	mi := &file_idnode_v1_series_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2767,7 +3310,7 @@ func (x *ParseNumberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParseNumberRequest.ProtoReflect.Descriptor instead.
 func (*ParseNumberRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{31}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ParseNumberRequest) GetDatabase() string {
@@ -2846,7 +3389,7 @@ type ParseNumberResponse struct {
 
 func (x *ParseNumberResponse) Reset() {
 	*x = ParseNumberResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[32]
+	mi := &file_idnode_v1_series_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2858,7 +3401,7 @@ func (x *ParseNumberResponse) String() string {
 func (*ParseNumberResponse) ProtoMessage() {}
 
 func (x *ParseNumberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[32]
+	mi := &file_idnode_v1_series_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2871,7 +3414,7 @@ func (x *ParseNumberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParseNumberResponse.ProtoReflect.Descriptor instead.
 func (*ParseNumberResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{32}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ParseNumberResponse) GetValid() bool {
@@ -2919,7 +3462,7 @@ type VerifySeriesRequest struct {
 
 func (x *VerifySeriesRequest) Reset() {
 	*x = VerifySeriesRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[33]
+	mi := &file_idnode_v1_series_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2931,7 +3474,7 @@ func (x *VerifySeriesRequest) String() string {
 func (*VerifySeriesRequest) ProtoMessage() {}
 
 func (x *VerifySeriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[33]
+	mi := &file_idnode_v1_series_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2944,7 +3487,7 @@ func (x *VerifySeriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifySeriesRequest.ProtoReflect.Descriptor instead.
 func (*VerifySeriesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{33}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *VerifySeriesRequest) GetDatabase() string {
@@ -2996,7 +3539,7 @@ type VerifySeriesResponse struct {
 
 func (x *VerifySeriesResponse) Reset() {
 	*x = VerifySeriesResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[34]
+	mi := &file_idnode_v1_series_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3008,7 +3551,7 @@ func (x *VerifySeriesResponse) String() string {
 func (*VerifySeriesResponse) ProtoMessage() {}
 
 func (x *VerifySeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[34]
+	mi := &file_idnode_v1_series_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3021,7 +3564,7 @@ func (x *VerifySeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifySeriesResponse.ProtoReflect.Descriptor instead.
 func (*VerifySeriesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{34}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *VerifySeriesResponse) GetOk() bool {
@@ -3081,7 +3624,7 @@ type CloseScopeRequest struct {
 
 func (x *CloseScopeRequest) Reset() {
 	*x = CloseScopeRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[35]
+	mi := &file_idnode_v1_series_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3093,7 +3636,7 @@ func (x *CloseScopeRequest) String() string {
 func (*CloseScopeRequest) ProtoMessage() {}
 
 func (x *CloseScopeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[35]
+	mi := &file_idnode_v1_series_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3106,7 +3649,7 @@ func (x *CloseScopeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseScopeRequest.ProtoReflect.Descriptor instead.
 func (*CloseScopeRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{35}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CloseScopeRequest) GetDatabase() string {
@@ -3143,7 +3686,7 @@ type CloseScopeResponse struct {
 
 func (x *CloseScopeResponse) Reset() {
 	*x = CloseScopeResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[36]
+	mi := &file_idnode_v1_series_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3155,7 +3698,7 @@ func (x *CloseScopeResponse) String() string {
 func (*CloseScopeResponse) ProtoMessage() {}
 
 func (x *CloseScopeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[36]
+	mi := &file_idnode_v1_series_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3168,7 +3711,7 @@ func (x *CloseScopeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseScopeResponse.ProtoReflect.Descriptor instead.
 func (*CloseScopeResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{36}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CloseScopeResponse) GetLast() int64 {
@@ -3179,6 +3722,226 @@ func (x *CloseScopeResponse) GetLast() int64 {
 }
 
 func (x *CloseScopeResponse) GetLogIndex() uint64 {
+	if x != nil {
+		return x.LogIndex
+	}
+	return 0
+}
+
+// Allotment is a range of numbers that an authority allotted to a scope.
+type Allotment struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The first number. It is above all numbers that the scope has given, and above its other ranges.
+	From int64 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
+	// The last number.
+	To int64 `protobuf:"varint,2,opt,name=to,proto3" json:"to,omitempty"`
+	// The last day on which it gives numbers, as 2026-12-31, and the last date of their documents; empty is without end.
+	Until string `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
+	// At most 64 bytes, such as the authority's code. Each of its numbers is shown with it.
+	Note string `protobuf:"bytes,4,opt,name=note,proto3" json:"note,omitempty"`
+	// How many numbers it gave. Requests leave it unset.
+	Given int64 `protobuf:"varint,5,opt,name=given,proto3" json:"given,omitempty"`
+	// How many it can still give today: none after its last day, and none once a later range gives some. Requests leave
+	// it unset.
+	Left          int64 `protobuf:"varint,6,opt,name=left,proto3" json:"left,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Allotment) Reset() {
+	*x = Allotment{}
+	mi := &file_idnode_v1_series_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Allotment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Allotment) ProtoMessage() {}
+
+func (x *Allotment) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Allotment.ProtoReflect.Descriptor instead.
+func (*Allotment) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *Allotment) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Allotment) GetTo() int64 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+func (x *Allotment) GetUntil() string {
+	if x != nil {
+		return x.Until
+	}
+	return ""
+}
+
+func (x *Allotment) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+func (x *Allotment) GetGiven() int64 {
+	if x != nil {
+		return x.Given
+	}
+	return 0
+}
+
+func (x *Allotment) GetLeft() int64 {
+	if x != nil {
+		return x.Left
+	}
+	return 0
+}
+
+// AllotNumbersRequest names a range.
+type AllotNumbersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty for "default".
+	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	// The series.
+	Series string `protobuf:"bytes,2,opt,name=series,proto3" json:"series,omitempty"`
+	// The period, where numbers begin again, and the values in the order of the format.
+	Scope []string `protobuf:"bytes,3,rep,name=scope,proto3" json:"scope,omitempty"`
+	// The range.
+	Allotment *Allotment `protobuf:"bytes,4,opt,name=allotment,proto3" json:"allotment,omitempty"`
+	// The range from and to the given numbers is taken back. It gave none.
+	Withdraw      bool `protobuf:"varint,5,opt,name=withdraw,proto3" json:"withdraw,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AllotNumbersRequest) Reset() {
+	*x = AllotNumbersRequest{}
+	mi := &file_idnode_v1_series_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AllotNumbersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AllotNumbersRequest) ProtoMessage() {}
+
+func (x *AllotNumbersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AllotNumbersRequest.ProtoReflect.Descriptor instead.
+func (*AllotNumbersRequest) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *AllotNumbersRequest) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *AllotNumbersRequest) GetSeries() string {
+	if x != nil {
+		return x.Series
+	}
+	return ""
+}
+
+func (x *AllotNumbersRequest) GetScope() []string {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
+}
+
+func (x *AllotNumbersRequest) GetAllotment() *Allotment {
+	if x != nil {
+		return x.Allotment
+	}
+	return nil
+}
+
+func (x *AllotNumbersRequest) GetWithdraw() bool {
+	if x != nil {
+		return x.Withdraw
+	}
+	return false
+}
+
+// AllotNumbersResponse is the answer.
+type AllotNumbersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The index of the log entry.
+	LogIndex      uint64 `protobuf:"varint,1,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AllotNumbersResponse) Reset() {
+	*x = AllotNumbersResponse{}
+	mi := &file_idnode_v1_series_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AllotNumbersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AllotNumbersResponse) ProtoMessage() {}
+
+func (x *AllotNumbersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AllotNumbersResponse.ProtoReflect.Descriptor instead.
+func (*AllotNumbersResponse) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *AllotNumbersResponse) GetLogIndex() uint64 {
 	if x != nil {
 		return x.LogIndex
 	}
@@ -3198,7 +3961,7 @@ type ScopeLast struct {
 
 func (x *ScopeLast) Reset() {
 	*x = ScopeLast{}
-	mi := &file_idnode_v1_series_proto_msgTypes[37]
+	mi := &file_idnode_v1_series_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3210,7 +3973,7 @@ func (x *ScopeLast) String() string {
 func (*ScopeLast) ProtoMessage() {}
 
 func (x *ScopeLast) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[37]
+	mi := &file_idnode_v1_series_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3223,7 +3986,7 @@ func (x *ScopeLast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScopeLast.ProtoReflect.Descriptor instead.
 func (*ScopeLast) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{37}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ScopeLast) GetScope() []string {
@@ -3258,7 +4021,7 @@ type ResumeSeriesRequest struct {
 
 func (x *ResumeSeriesRequest) Reset() {
 	*x = ResumeSeriesRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[38]
+	mi := &file_idnode_v1_series_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3270,7 +4033,7 @@ func (x *ResumeSeriesRequest) String() string {
 func (*ResumeSeriesRequest) ProtoMessage() {}
 
 func (x *ResumeSeriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[38]
+	mi := &file_idnode_v1_series_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3283,7 +4046,7 @@ func (x *ResumeSeriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeSeriesRequest.ProtoReflect.Descriptor instead.
 func (*ResumeSeriesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{38}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ResumeSeriesRequest) GetDatabase() string {
@@ -3332,7 +4095,7 @@ type ScopeInBooks struct {
 
 func (x *ScopeInBooks) Reset() {
 	*x = ScopeInBooks{}
-	mi := &file_idnode_v1_series_proto_msgTypes[39]
+	mi := &file_idnode_v1_series_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3344,7 +4107,7 @@ func (x *ScopeInBooks) String() string {
 func (*ScopeInBooks) ProtoMessage() {}
 
 func (x *ScopeInBooks) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[39]
+	mi := &file_idnode_v1_series_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3357,7 +4120,7 @@ func (x *ScopeInBooks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScopeInBooks.ProtoReflect.Descriptor instead.
 func (*ScopeInBooks) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{39}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ScopeInBooks) GetScope() []string {
@@ -3399,7 +4162,7 @@ type ResumeSeriesResponse struct {
 
 func (x *ResumeSeriesResponse) Reset() {
 	*x = ResumeSeriesResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[40]
+	mi := &file_idnode_v1_series_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3411,7 +4174,7 @@ func (x *ResumeSeriesResponse) String() string {
 func (*ResumeSeriesResponse) ProtoMessage() {}
 
 func (x *ResumeSeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[40]
+	mi := &file_idnode_v1_series_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3424,7 +4187,7 @@ func (x *ResumeSeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeSeriesResponse.ProtoReflect.Descriptor instead.
 func (*ResumeSeriesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{40}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ResumeSeriesResponse) GetLogIndex() uint64 {
@@ -3453,7 +4216,7 @@ type ReconcileNumbersRequest struct {
 
 func (x *ReconcileNumbersRequest) Reset() {
 	*x = ReconcileNumbersRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[41]
+	mi := &file_idnode_v1_series_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3465,7 +4228,7 @@ func (x *ReconcileNumbersRequest) String() string {
 func (*ReconcileNumbersRequest) ProtoMessage() {}
 
 func (x *ReconcileNumbersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[41]
+	mi := &file_idnode_v1_series_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3478,7 +4241,7 @@ func (x *ReconcileNumbersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReconcileNumbersRequest.ProtoReflect.Descriptor instead.
 func (*ReconcileNumbersRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{41}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ReconcileNumbersRequest) GetDatabase() string {
@@ -3529,7 +4292,7 @@ type ReconciledNumber struct {
 
 func (x *ReconciledNumber) Reset() {
 	*x = ReconciledNumber{}
-	mi := &file_idnode_v1_series_proto_msgTypes[42]
+	mi := &file_idnode_v1_series_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3541,7 +4304,7 @@ func (x *ReconciledNumber) String() string {
 func (*ReconciledNumber) ProtoMessage() {}
 
 func (x *ReconciledNumber) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[42]
+	mi := &file_idnode_v1_series_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3554,7 +4317,7 @@ func (x *ReconciledNumber) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReconciledNumber.ProtoReflect.Descriptor instead.
 func (*ReconciledNumber) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{42}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReconciledNumber) GetNumber() int64 {
@@ -3584,7 +4347,7 @@ type ReconcileNumbersResponse struct {
 
 func (x *ReconcileNumbersResponse) Reset() {
 	*x = ReconcileNumbersResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[43]
+	mi := &file_idnode_v1_series_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3596,7 +4359,7 @@ func (x *ReconcileNumbersResponse) String() string {
 func (*ReconcileNumbersResponse) ProtoMessage() {}
 
 func (x *ReconcileNumbersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[43]
+	mi := &file_idnode_v1_series_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3609,7 +4372,7 @@ func (x *ReconcileNumbersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReconcileNumbersResponse.ProtoReflect.Descriptor instead.
 func (*ReconcileNumbersResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{43}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReconcileNumbersResponse) GetNumbers() []*SeriesNumber {
@@ -3630,7 +4393,7 @@ var File_idnode_v1_series_proto protoreflect.FileDescriptor
 
 const file_idnode_v1_series_proto_rawDesc = "" +
 	"\n" +
-	"\x16idnode/v1/series.proto\x12\tidnode.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bidnode/v1/consistency.proto\"\xb1\x03\n" +
+	"\x16idnode/v1/series.proto\x12\tidnode.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bidnode/v1/consistency.proto\"\x9c\x04\n" +
 	"\x10SeriesDefinition\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\tR\x06format\x121\n" +
 	"\breset_by\x18\x02 \x01(\x0e2\x16.idnode.v1.SeriesResetR\aresetBy\x12,\n" +
@@ -3642,9 +4405,16 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"expires_in\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\x12\x19\n" +
 	"\bmax_open\x18\a \x01(\x03R\amaxOpen\x12\x19\n" +
 	"\bmax_keys\x18\b \x01(\x03R\amaxKeys\x12\x1b\n" +
-	"\ttime_zone\x18\t \x01(\tR\btimeZone\x12$\n" +
+	"\ttime_zone\x18\t \x01(\tR\btimeZone\x12)\n" +
 	"\x0emax_ahead_days\x18\n" +
-	" \x01(\x05R\fmaxAheadDays\"\xa5\x01\n" +
+	" \x01(\x05H\x00R\fmaxAheadDays\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"max_length\x18\v \x01(\rR\tmaxLength\x122\n" +
+	"\aallowed\x18\f \x03(\v2\x18.idnode.v1.AllowedValuesR\aallowedB\x11\n" +
+	"\x0f_max_ahead_days\";\n" +
+	"\rAllowedValues\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06values\x18\x02 \x03(\tR\x06values\"\xa5\x01\n" +
 	"\x06Series\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12;\n" +
 	"\n" +
@@ -3652,7 +4422,7 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"definition\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x03R\aversion\x12\x1c\n" +
 	"\tsuspended\x18\x04 \x01(\bR\tsuspended\x12\x12\n" +
-	"\x04keys\x18\x05 \x01(\x03R\x04keys\"\xd4\x02\n" +
+	"\x04keys\x18\x05 \x01(\x03R\x04keys\"\xe8\x02\n" +
 	"\fSeriesNumber\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x14\n" +
@@ -3665,7 +4435,8 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\aexpires\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\x12\x14\n" +
 	"\x05label\x18\n" +
 	" \x01(\tR\x05label\x12\x16\n" +
-	"\x06reason\x18\v \x01(\tR\x06reason\"\xf5\x01\n" +
+	"\x06reason\x18\v \x01(\tR\x06reason\x12\x12\n" +
+	"\x04note\x18\f \x01(\tR\x04note\"\xf5\x01\n" +
 	"\x13DefineSeriesRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12;\n" +
@@ -3678,12 +4449,13 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\n" +
 	"ScopeBegin\x12\x14\n" +
 	"\x05scope\x18\x01 \x03(\tR\x05scope\x12\x14\n" +
-	"\x05first\x18\x02 \x01(\x03R\x05first\"z\n" +
+	"\x05first\x18\x02 \x01(\x03R\x05first\"\xa9\x01\n" +
 	"\rSeriesPreview\x12\x14\n" +
 	"\x05texts\x18\x01 \x03(\tR\x05texts\x12\x16\n" +
 	"\x06values\x18\x02 \x03(\tR\x06values\x12!\n" +
 	"\fbegins_again\x18\x03 \x01(\tR\vbeginsAgain\x12\x18\n" +
-	"\aforgets\x18\x04 \x01(\x03R\aforgets\"\x9f\x01\n" +
+	"\aforgets\x18\x04 \x01(\x03R\aforgets\x12-\n" +
+	"\x12forgets_allotments\x18\x05 \x01(\x03R\x11forgetsAllotments\"\x9f\x01\n" +
 	"\x14DefineSeriesResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x03R\aversion\x12\x1b\n" +
 	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\x12\x1c\n" +
@@ -3712,7 +4484,7 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\x12ListSeriesResponse\x12)\n" +
 	"\x06series\x18\x01 \x03(\v2\x11.idnode.v1.SeriesR\x06series\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1b\n" +
-	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"\xbe\x02\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"\xf0\x02\n" +
 	"\x12TakeNumbersRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x16\n" +
 	"\x06series\x18\x02 \x01(\tR\x06series\x12\x12\n" +
@@ -3721,14 +4493,18 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\x04date\x18\x05 \x01(\tR\x04date\x12\x14\n" +
 	"\x05label\x18\x06 \x01(\tR\x05label\x128\n" +
 	"\n" +
-	"expires_in\x18\a \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\x1a9\n" +
+	"expires_in\x18\a \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\x12\x16\n" +
+	"\x06number\x18\b \x01(\x03R\x06number\x12\x18\n" +
+	"\abecause\x18\t \x01(\tR\abecause\x1a9\n" +
 	"\vValuesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x93\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb4\x01\n" +
 	"\x13TakeNumbersResponse\x121\n" +
 	"\anumbers\x18\x01 \x03(\v2\x17.idnode.v1.SeriesNumberR\anumbers\x12\x1b\n" +
 	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\x12,\n" +
-	"\x06before\x18\x03 \x01(\v2\x14.idnode.v1.ScopeLastR\x06before\"4\n" +
+	"\x06before\x18\x03 \x01(\v2\x14.idnode.v1.ScopeLastR\x06before\x12\x1f\n" +
+	"\vscope_begun\x18\x04 \x01(\bR\n" +
+	"scopeBegun\"4\n" +
 	"\bNumberOf\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x03R\x06number\"t\n" +
@@ -3760,7 +4536,7 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x04 \x01(\tR\tpageToken\x128\n" +
-	"\vconsistency\x18\x05 \x01(\x0e2\x16.idnode.v1.ConsistencyR\vconsistency\"\x9e\x02\n" +
+	"\vconsistency\x18\x05 \x01(\x0e2\x16.idnode.v1.ConsistencyR\vconsistency\"\xf6\x02\n" +
 	"\vScopeReport\x12\x14\n" +
 	"\x05scope\x18\x01 \x03(\tR\x05scope\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x03R\x04last\x12\x1b\n" +
@@ -3773,9 +4549,44 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\breleased\x18\t \x01(\x03R\breleased\x12\x16\n" +
 	"\x06before\x18\n" +
 	" \x01(\x03R\x06before\x12\x18\n" +
-	"\aunknown\x18\v \x01(\x03R\aunknown\"\x8b\x01\n" +
+	"\aunknown\x18\v \x01(\x03R\aunknown\x12\x17\n" +
+	"\x04left\x18\f \x01(\x03H\x00R\x04left\x88\x01\x01\x124\n" +
+	"\n" +
+	"allotments\x18\r \x03(\v2\x14.idnode.v1.AllotmentR\n" +
+	"allotmentsB\a\n" +
+	"\x05_left\"\x8b\x01\n" +
 	"\x14ReportSeriesResponse\x12.\n" +
 	"\x06scopes\x18\x01 \x03(\v2\x16.idnode.v1.ScopeReportR\x06scopes\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1b\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"\xc6\x01\n" +
+	"\x13ReportPeriodRequest\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x16\n" +
+	"\x06series\x18\x02 \x01(\tR\x06series\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x04 \x01(\tR\x02to\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tR\tpageToken\x128\n" +
+	"\vconsistency\x18\x06 \x01(\x0e2\x16.idnode.v1.ConsistencyR\vconsistency\"\xb9\x02\n" +
+	"\fPeriodReport\x12\x14\n" +
+	"\x05scope\x18\x01 \x03(\tR\x05scope\x12+\n" +
+	"\x05first\x18\x02 \x01(\v2\x15.idnode.v1.SeriesTextR\x05first\x12)\n" +
+	"\x04last\x18\x03 \x01(\v2\x15.idnode.v1.SeriesTextR\x04last\x12\x12\n" +
+	"\x04open\x18\x04 \x01(\x03R\x04open\x12\x1c\n" +
+	"\tconfirmed\x18\x05 \x01(\x03R\tconfirmed\x12\x16\n" +
+	"\x06voided\x18\x06 \x01(\x03R\x06voided\x12\x1a\n" +
+	"\breleased\x18\a \x01(\x03R\breleased\x12\x18\n" +
+	"\aunknown\x18\b \x01(\x03R\aunknown\x12;\n" +
+	"\rvoided_ranges\x18\t \x03(\v2\x16.idnode.v1.VoidedRangeR\fvoidedRanges\"8\n" +
+	"\n" +
+	"SeriesText\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"}\n" +
+	"\vVoidedRange\x12+\n" +
+	"\x05first\x18\x01 \x01(\v2\x15.idnode.v1.SeriesTextR\x05first\x12)\n" +
+	"\x04last\x18\x02 \x01(\v2\x15.idnode.v1.SeriesTextR\x04last\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x8c\x01\n" +
+	"\x14ReportPeriodResponse\x12/\n" +
+	"\x06scopes\x18\x01 \x03(\v2\x17.idnode.v1.PeriodReportR\x06scopes\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1b\n" +
 	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"\x82\x02\n" +
 	"\x12ListNumbersRequest\x12\x1a\n" +
@@ -3844,7 +4655,22 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\x05scope\x18\x03 \x03(\tR\x05scope\"E\n" +
 	"\x12CloseScopeResponse\x12\x12\n" +
 	"\x04last\x18\x01 \x01(\x03R\x04last\x12\x1b\n" +
-	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"5\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"\x83\x01\n" +
+	"\tAllotment\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\x03R\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\x03R\x02to\x12\x14\n" +
+	"\x05until\x18\x03 \x01(\tR\x05until\x12\x12\n" +
+	"\x04note\x18\x04 \x01(\tR\x04note\x12\x14\n" +
+	"\x05given\x18\x05 \x01(\x03R\x05given\x12\x12\n" +
+	"\x04left\x18\x06 \x01(\x03R\x04left\"\xaf\x01\n" +
+	"\x13AllotNumbersRequest\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x16\n" +
+	"\x06series\x18\x02 \x01(\tR\x06series\x12\x14\n" +
+	"\x05scope\x18\x03 \x03(\tR\x05scope\x122\n" +
+	"\tallotment\x18\x04 \x01(\v2\x14.idnode.v1.AllotmentR\tallotment\x12\x1a\n" +
+	"\bwithdraw\x18\x05 \x01(\bR\bwithdraw\"3\n" +
+	"\x14AllotNumbersResponse\x12\x1b\n" +
+	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\"5\n" +
 	"\tScopeLast\x12\x14\n" +
 	"\x05scope\x18\x01 \x03(\tR\x05scope\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x03R\x04last\"\x8c\x01\n" +
@@ -3884,11 +4710,12 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\x18SERIES_ORDER_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10SERIES_ORDER_ANY\x10\x01\x12%\n" +
 	"!SERIES_ORDER_DATES_DO_NOT_GO_BACK\x10\x02\x12\x19\n" +
-	"\x15SERIES_ORDER_ONE_OPEN\x10\x03*t\n" +
+	"\x15SERIES_ORDER_ONE_OPEN\x10\x03*\x98\x01\n" +
 	"\x0fSeriesOnRelease\x12!\n" +
 	"\x1dSERIES_ON_RELEASE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16SERIES_ON_RELEASE_VOID\x10\x01\x12\"\n" +
-	"\x1eSERIES_ON_RELEASE_REUSE_LOWEST\x10\x02*\x8d\x01\n" +
+	"\x1eSERIES_ON_RELEASE_REUSE_NEWEST\x10\x02\x12\"\n" +
+	"\x1eSERIES_ON_RELEASE_REUSE_LOWEST\x10\x03*\x8d\x01\n" +
 	"\x0eSeriesOnExpiry\x12 \n" +
 	"\x1cSERIES_ON_EXPIRY_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17SERIES_ON_EXPIRY_REPORT\x10\x01\x12\x19\n" +
@@ -3900,8 +4727,7 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\x16NUMBER_STATE_CONFIRMED\x10\x02\x12\x17\n" +
 	"\x13NUMBER_STATE_VOIDED\x10\x03\x12\x19\n" +
 	"\x15NUMBER_STATE_RELEASED\x10\x04\x12\x18\n" +
-	"\x14NUMBER_STATE_UNKNOWN\x10\x052\xd5\n" +
-	"\n" +
+	"\x14NUMBER_STATE_UNKNOWN\x10\x052\xf7\v\n" +
 	"\rSeriesService\x12O\n" +
 	"\fDefineSeries\x12\x1e.idnode.v1.DefineSeriesRequest\x1a\x1f.idnode.v1.DefineSeriesResponse\x12O\n" +
 	"\fDeleteSeries\x12\x1e.idnode.v1.DeleteSeriesRequest\x1a\x1f.idnode.v1.DeleteSeriesResponse\x12F\n" +
@@ -3912,7 +4738,8 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\x0eConfirmNumbers\x12 .idnode.v1.ConfirmNumbersRequest\x1a!.idnode.v1.ConfirmNumbersResponse\x12L\n" +
 	"\vVoidNumbers\x12\x1d.idnode.v1.VoidNumbersRequest\x1a\x1e.idnode.v1.VoidNumbersResponse\x12U\n" +
 	"\x0eReleaseNumbers\x12 .idnode.v1.ReleaseNumbersRequest\x1a!.idnode.v1.ReleaseNumbersResponse\x12O\n" +
-	"\fReportSeries\x12\x1e.idnode.v1.ReportSeriesRequest\x1a\x1f.idnode.v1.ReportSeriesResponse\x12L\n" +
+	"\fReportSeries\x12\x1e.idnode.v1.ReportSeriesRequest\x1a\x1f.idnode.v1.ReportSeriesResponse\x12O\n" +
+	"\fReportPeriod\x12\x1e.idnode.v1.ReportPeriodRequest\x1a\x1f.idnode.v1.ReportPeriodResponse\x12L\n" +
 	"\vListNumbers\x12\x1d.idnode.v1.ListNumbersRequest\x1a\x1e.idnode.v1.ListNumbersResponse\x12=\n" +
 	"\x06WhoHas\x12\x18.idnode.v1.WhoHasRequest\x1a\x19.idnode.v1.WhoHasResponse\x12O\n" +
 	"\fFormatNumber\x12\x1e.idnode.v1.FormatNumberRequest\x1a\x1f.idnode.v1.FormatNumberResponse\x12L\n" +
@@ -3920,6 +4747,7 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\fVerifySeries\x12\x1e.idnode.v1.VerifySeriesRequest\x1a\x1f.idnode.v1.VerifySeriesResponse\x12I\n" +
 	"\n" +
 	"CloseScope\x12\x1c.idnode.v1.CloseScopeRequest\x1a\x1d.idnode.v1.CloseScopeResponse\x12O\n" +
+	"\fAllotNumbers\x12\x1e.idnode.v1.AllotNumbersRequest\x1a\x1f.idnode.v1.AllotNumbersResponse\x12O\n" +
 	"\fResumeSeries\x12\x1e.idnode.v1.ResumeSeriesRequest\x1a\x1f.idnode.v1.ResumeSeriesResponse\x12[\n" +
 	"\x10ReconcileNumbers\x12\".idnode.v1.ReconcileNumbersRequest\x1a#.idnode.v1.ReconcileNumbersResponseB3Z1github.com/idnode/idnode/client/idnodev1;idnodev1b\x06proto3"
 
@@ -3936,7 +4764,7 @@ func file_idnode_v1_series_proto_rawDescGZIP() []byte {
 }
 
 var file_idnode_v1_series_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_idnode_v1_series_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_idnode_v1_series_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_idnode_v1_series_proto_goTypes = []any{
 	(SeriesReset)(0),                 // 0: idnode.v1.SeriesReset
 	(SeriesOrder)(0),                 // 1: idnode.v1.SeriesOrder
@@ -3944,133 +4772,156 @@ var file_idnode_v1_series_proto_goTypes = []any{
 	(SeriesOnExpiry)(0),              // 3: idnode.v1.SeriesOnExpiry
 	(NumberState)(0),                 // 4: idnode.v1.NumberState
 	(*SeriesDefinition)(nil),         // 5: idnode.v1.SeriesDefinition
-	(*Series)(nil),                   // 6: idnode.v1.Series
-	(*SeriesNumber)(nil),             // 7: idnode.v1.SeriesNumber
-	(*DefineSeriesRequest)(nil),      // 8: idnode.v1.DefineSeriesRequest
-	(*ScopeBegin)(nil),               // 9: idnode.v1.ScopeBegin
-	(*SeriesPreview)(nil),            // 10: idnode.v1.SeriesPreview
-	(*DefineSeriesResponse)(nil),     // 11: idnode.v1.DefineSeriesResponse
-	(*DeleteSeriesRequest)(nil),      // 12: idnode.v1.DeleteSeriesRequest
-	(*DeleteSeriesResponse)(nil),     // 13: idnode.v1.DeleteSeriesResponse
-	(*GetSeriesRequest)(nil),         // 14: idnode.v1.GetSeriesRequest
-	(*GetSeriesResponse)(nil),        // 15: idnode.v1.GetSeriesResponse
-	(*ListSeriesRequest)(nil),        // 16: idnode.v1.ListSeriesRequest
-	(*ListSeriesResponse)(nil),       // 17: idnode.v1.ListSeriesResponse
-	(*TakeNumbersRequest)(nil),       // 18: idnode.v1.TakeNumbersRequest
-	(*TakeNumbersResponse)(nil),      // 19: idnode.v1.TakeNumbersResponse
-	(*NumberOf)(nil),                 // 20: idnode.v1.NumberOf
-	(*ConfirmNumbersRequest)(nil),    // 21: idnode.v1.ConfirmNumbersRequest
-	(*ConfirmNumbersResponse)(nil),   // 22: idnode.v1.ConfirmNumbersResponse
-	(*VoidNumbersRequest)(nil),       // 23: idnode.v1.VoidNumbersRequest
-	(*VoidNumbersResponse)(nil),      // 24: idnode.v1.VoidNumbersResponse
-	(*ReleaseNumbersRequest)(nil),    // 25: idnode.v1.ReleaseNumbersRequest
-	(*ReleaseNumbersResponse)(nil),   // 26: idnode.v1.ReleaseNumbersResponse
-	(*ReportSeriesRequest)(nil),      // 27: idnode.v1.ReportSeriesRequest
-	(*ScopeReport)(nil),              // 28: idnode.v1.ScopeReport
-	(*ReportSeriesResponse)(nil),     // 29: idnode.v1.ReportSeriesResponse
-	(*ListNumbersRequest)(nil),       // 30: idnode.v1.ListNumbersRequest
-	(*ListNumbersResponse)(nil),      // 31: idnode.v1.ListNumbersResponse
-	(*WhoHasRequest)(nil),            // 32: idnode.v1.WhoHasRequest
-	(*WhoHasResponse)(nil),           // 33: idnode.v1.WhoHasResponse
-	(*FormatNumberRequest)(nil),      // 34: idnode.v1.FormatNumberRequest
-	(*FormatNumberResponse)(nil),     // 35: idnode.v1.FormatNumberResponse
-	(*ParseNumberRequest)(nil),       // 36: idnode.v1.ParseNumberRequest
-	(*ParseNumberResponse)(nil),      // 37: idnode.v1.ParseNumberResponse
-	(*VerifySeriesRequest)(nil),      // 38: idnode.v1.VerifySeriesRequest
-	(*VerifySeriesResponse)(nil),     // 39: idnode.v1.VerifySeriesResponse
-	(*CloseScopeRequest)(nil),        // 40: idnode.v1.CloseScopeRequest
-	(*CloseScopeResponse)(nil),       // 41: idnode.v1.CloseScopeResponse
-	(*ScopeLast)(nil),                // 42: idnode.v1.ScopeLast
-	(*ResumeSeriesRequest)(nil),      // 43: idnode.v1.ResumeSeriesRequest
-	(*ScopeInBooks)(nil),             // 44: idnode.v1.ScopeInBooks
-	(*ResumeSeriesResponse)(nil),     // 45: idnode.v1.ResumeSeriesResponse
-	(*ReconcileNumbersRequest)(nil),  // 46: idnode.v1.ReconcileNumbersRequest
-	(*ReconciledNumber)(nil),         // 47: idnode.v1.ReconciledNumber
-	(*ReconcileNumbersResponse)(nil), // 48: idnode.v1.ReconcileNumbersResponse
-	nil,                              // 49: idnode.v1.TakeNumbersRequest.ValuesEntry
-	nil,                              // 50: idnode.v1.FormatNumberRequest.ValuesEntry
-	(*durationpb.Duration)(nil),      // 51: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),    // 52: google.protobuf.Timestamp
-	(Consistency)(0),                 // 53: idnode.v1.Consistency
+	(*AllowedValues)(nil),            // 6: idnode.v1.AllowedValues
+	(*Series)(nil),                   // 7: idnode.v1.Series
+	(*SeriesNumber)(nil),             // 8: idnode.v1.SeriesNumber
+	(*DefineSeriesRequest)(nil),      // 9: idnode.v1.DefineSeriesRequest
+	(*ScopeBegin)(nil),               // 10: idnode.v1.ScopeBegin
+	(*SeriesPreview)(nil),            // 11: idnode.v1.SeriesPreview
+	(*DefineSeriesResponse)(nil),     // 12: idnode.v1.DefineSeriesResponse
+	(*DeleteSeriesRequest)(nil),      // 13: idnode.v1.DeleteSeriesRequest
+	(*DeleteSeriesResponse)(nil),     // 14: idnode.v1.DeleteSeriesResponse
+	(*GetSeriesRequest)(nil),         // 15: idnode.v1.GetSeriesRequest
+	(*GetSeriesResponse)(nil),        // 16: idnode.v1.GetSeriesResponse
+	(*ListSeriesRequest)(nil),        // 17: idnode.v1.ListSeriesRequest
+	(*ListSeriesResponse)(nil),       // 18: idnode.v1.ListSeriesResponse
+	(*TakeNumbersRequest)(nil),       // 19: idnode.v1.TakeNumbersRequest
+	(*TakeNumbersResponse)(nil),      // 20: idnode.v1.TakeNumbersResponse
+	(*NumberOf)(nil),                 // 21: idnode.v1.NumberOf
+	(*ConfirmNumbersRequest)(nil),    // 22: idnode.v1.ConfirmNumbersRequest
+	(*ConfirmNumbersResponse)(nil),   // 23: idnode.v1.ConfirmNumbersResponse
+	(*VoidNumbersRequest)(nil),       // 24: idnode.v1.VoidNumbersRequest
+	(*VoidNumbersResponse)(nil),      // 25: idnode.v1.VoidNumbersResponse
+	(*ReleaseNumbersRequest)(nil),    // 26: idnode.v1.ReleaseNumbersRequest
+	(*ReleaseNumbersResponse)(nil),   // 27: idnode.v1.ReleaseNumbersResponse
+	(*ReportSeriesRequest)(nil),      // 28: idnode.v1.ReportSeriesRequest
+	(*ScopeReport)(nil),              // 29: idnode.v1.ScopeReport
+	(*ReportSeriesResponse)(nil),     // 30: idnode.v1.ReportSeriesResponse
+	(*ReportPeriodRequest)(nil),      // 31: idnode.v1.ReportPeriodRequest
+	(*PeriodReport)(nil),             // 32: idnode.v1.PeriodReport
+	(*SeriesText)(nil),               // 33: idnode.v1.SeriesText
+	(*VoidedRange)(nil),              // 34: idnode.v1.VoidedRange
+	(*ReportPeriodResponse)(nil),     // 35: idnode.v1.ReportPeriodResponse
+	(*ListNumbersRequest)(nil),       // 36: idnode.v1.ListNumbersRequest
+	(*ListNumbersResponse)(nil),      // 37: idnode.v1.ListNumbersResponse
+	(*WhoHasRequest)(nil),            // 38: idnode.v1.WhoHasRequest
+	(*WhoHasResponse)(nil),           // 39: idnode.v1.WhoHasResponse
+	(*FormatNumberRequest)(nil),      // 40: idnode.v1.FormatNumberRequest
+	(*FormatNumberResponse)(nil),     // 41: idnode.v1.FormatNumberResponse
+	(*ParseNumberRequest)(nil),       // 42: idnode.v1.ParseNumberRequest
+	(*ParseNumberResponse)(nil),      // 43: idnode.v1.ParseNumberResponse
+	(*VerifySeriesRequest)(nil),      // 44: idnode.v1.VerifySeriesRequest
+	(*VerifySeriesResponse)(nil),     // 45: idnode.v1.VerifySeriesResponse
+	(*CloseScopeRequest)(nil),        // 46: idnode.v1.CloseScopeRequest
+	(*CloseScopeResponse)(nil),       // 47: idnode.v1.CloseScopeResponse
+	(*Allotment)(nil),                // 48: idnode.v1.Allotment
+	(*AllotNumbersRequest)(nil),      // 49: idnode.v1.AllotNumbersRequest
+	(*AllotNumbersResponse)(nil),     // 50: idnode.v1.AllotNumbersResponse
+	(*ScopeLast)(nil),                // 51: idnode.v1.ScopeLast
+	(*ResumeSeriesRequest)(nil),      // 52: idnode.v1.ResumeSeriesRequest
+	(*ScopeInBooks)(nil),             // 53: idnode.v1.ScopeInBooks
+	(*ResumeSeriesResponse)(nil),     // 54: idnode.v1.ResumeSeriesResponse
+	(*ReconcileNumbersRequest)(nil),  // 55: idnode.v1.ReconcileNumbersRequest
+	(*ReconciledNumber)(nil),         // 56: idnode.v1.ReconciledNumber
+	(*ReconcileNumbersResponse)(nil), // 57: idnode.v1.ReconcileNumbersResponse
+	nil,                              // 58: idnode.v1.TakeNumbersRequest.ValuesEntry
+	nil,                              // 59: idnode.v1.FormatNumberRequest.ValuesEntry
+	(*durationpb.Duration)(nil),      // 60: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),    // 61: google.protobuf.Timestamp
+	(Consistency)(0),                 // 62: idnode.v1.Consistency
 }
 var file_idnode_v1_series_proto_depIdxs = []int32{
 	0,  // 0: idnode.v1.SeriesDefinition.reset_by:type_name -> idnode.v1.SeriesReset
 	1,  // 1: idnode.v1.SeriesDefinition.order:type_name -> idnode.v1.SeriesOrder
 	2,  // 2: idnode.v1.SeriesDefinition.on_release:type_name -> idnode.v1.SeriesOnRelease
 	3,  // 3: idnode.v1.SeriesDefinition.on_expiry:type_name -> idnode.v1.SeriesOnExpiry
-	51, // 4: idnode.v1.SeriesDefinition.expires_in:type_name -> google.protobuf.Duration
-	5,  // 5: idnode.v1.Series.definition:type_name -> idnode.v1.SeriesDefinition
-	4,  // 6: idnode.v1.SeriesNumber.state:type_name -> idnode.v1.NumberState
-	52, // 7: idnode.v1.SeriesNumber.taken:type_name -> google.protobuf.Timestamp
-	52, // 8: idnode.v1.SeriesNumber.expires:type_name -> google.protobuf.Timestamp
-	5,  // 9: idnode.v1.DefineSeriesRequest.definition:type_name -> idnode.v1.SeriesDefinition
-	9,  // 10: idnode.v1.DefineSeriesRequest.begins:type_name -> idnode.v1.ScopeBegin
-	10, // 11: idnode.v1.DefineSeriesResponse.preview:type_name -> idnode.v1.SeriesPreview
-	53, // 12: idnode.v1.GetSeriesRequest.consistency:type_name -> idnode.v1.Consistency
-	6,  // 13: idnode.v1.GetSeriesResponse.series:type_name -> idnode.v1.Series
-	53, // 14: idnode.v1.ListSeriesRequest.consistency:type_name -> idnode.v1.Consistency
-	6,  // 15: idnode.v1.ListSeriesResponse.series:type_name -> idnode.v1.Series
-	49, // 16: idnode.v1.TakeNumbersRequest.values:type_name -> idnode.v1.TakeNumbersRequest.ValuesEntry
-	51, // 17: idnode.v1.TakeNumbersRequest.expires_in:type_name -> google.protobuf.Duration
-	7,  // 18: idnode.v1.TakeNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
-	42, // 19: idnode.v1.TakeNumbersResponse.before:type_name -> idnode.v1.ScopeLast
-	20, // 20: idnode.v1.ConfirmNumbersRequest.keys:type_name -> idnode.v1.NumberOf
-	7,  // 21: idnode.v1.ConfirmNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
-	20, // 22: idnode.v1.VoidNumbersRequest.keys:type_name -> idnode.v1.NumberOf
-	7,  // 23: idnode.v1.VoidNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
-	20, // 24: idnode.v1.ReleaseNumbersRequest.keys:type_name -> idnode.v1.NumberOf
-	7,  // 25: idnode.v1.ReleaseNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
-	53, // 26: idnode.v1.ReportSeriesRequest.consistency:type_name -> idnode.v1.Consistency
-	28, // 27: idnode.v1.ReportSeriesResponse.scopes:type_name -> idnode.v1.ScopeReport
-	4,  // 28: idnode.v1.ListNumbersRequest.state:type_name -> idnode.v1.NumberState
-	53, // 29: idnode.v1.ListNumbersRequest.consistency:type_name -> idnode.v1.Consistency
-	7,  // 30: idnode.v1.ListNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
-	53, // 31: idnode.v1.WhoHasRequest.consistency:type_name -> idnode.v1.Consistency
-	7,  // 32: idnode.v1.WhoHasResponse.number:type_name -> idnode.v1.SeriesNumber
-	50, // 33: idnode.v1.FormatNumberRequest.values:type_name -> idnode.v1.FormatNumberRequest.ValuesEntry
-	53, // 34: idnode.v1.VerifySeriesRequest.consistency:type_name -> idnode.v1.Consistency
-	44, // 35: idnode.v1.ResumeSeriesRequest.books:type_name -> idnode.v1.ScopeInBooks
-	47, // 36: idnode.v1.ReconcileNumbersRequest.numbers:type_name -> idnode.v1.ReconciledNumber
-	7,  // 37: idnode.v1.ReconcileNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
-	8,  // 38: idnode.v1.SeriesService.DefineSeries:input_type -> idnode.v1.DefineSeriesRequest
-	12, // 39: idnode.v1.SeriesService.DeleteSeries:input_type -> idnode.v1.DeleteSeriesRequest
-	14, // 40: idnode.v1.SeriesService.GetSeries:input_type -> idnode.v1.GetSeriesRequest
-	16, // 41: idnode.v1.SeriesService.ListSeries:input_type -> idnode.v1.ListSeriesRequest
-	18, // 42: idnode.v1.SeriesService.TakeNumbers:input_type -> idnode.v1.TakeNumbersRequest
-	21, // 43: idnode.v1.SeriesService.ConfirmNumbers:input_type -> idnode.v1.ConfirmNumbersRequest
-	23, // 44: idnode.v1.SeriesService.VoidNumbers:input_type -> idnode.v1.VoidNumbersRequest
-	25, // 45: idnode.v1.SeriesService.ReleaseNumbers:input_type -> idnode.v1.ReleaseNumbersRequest
-	27, // 46: idnode.v1.SeriesService.ReportSeries:input_type -> idnode.v1.ReportSeriesRequest
-	30, // 47: idnode.v1.SeriesService.ListNumbers:input_type -> idnode.v1.ListNumbersRequest
-	32, // 48: idnode.v1.SeriesService.WhoHas:input_type -> idnode.v1.WhoHasRequest
-	34, // 49: idnode.v1.SeriesService.FormatNumber:input_type -> idnode.v1.FormatNumberRequest
-	36, // 50: idnode.v1.SeriesService.ParseNumber:input_type -> idnode.v1.ParseNumberRequest
-	38, // 51: idnode.v1.SeriesService.VerifySeries:input_type -> idnode.v1.VerifySeriesRequest
-	40, // 52: idnode.v1.SeriesService.CloseScope:input_type -> idnode.v1.CloseScopeRequest
-	43, // 53: idnode.v1.SeriesService.ResumeSeries:input_type -> idnode.v1.ResumeSeriesRequest
-	46, // 54: idnode.v1.SeriesService.ReconcileNumbers:input_type -> idnode.v1.ReconcileNumbersRequest
-	11, // 55: idnode.v1.SeriesService.DefineSeries:output_type -> idnode.v1.DefineSeriesResponse
-	13, // 56: idnode.v1.SeriesService.DeleteSeries:output_type -> idnode.v1.DeleteSeriesResponse
-	15, // 57: idnode.v1.SeriesService.GetSeries:output_type -> idnode.v1.GetSeriesResponse
-	17, // 58: idnode.v1.SeriesService.ListSeries:output_type -> idnode.v1.ListSeriesResponse
-	19, // 59: idnode.v1.SeriesService.TakeNumbers:output_type -> idnode.v1.TakeNumbersResponse
-	22, // 60: idnode.v1.SeriesService.ConfirmNumbers:output_type -> idnode.v1.ConfirmNumbersResponse
-	24, // 61: idnode.v1.SeriesService.VoidNumbers:output_type -> idnode.v1.VoidNumbersResponse
-	26, // 62: idnode.v1.SeriesService.ReleaseNumbers:output_type -> idnode.v1.ReleaseNumbersResponse
-	29, // 63: idnode.v1.SeriesService.ReportSeries:output_type -> idnode.v1.ReportSeriesResponse
-	31, // 64: idnode.v1.SeriesService.ListNumbers:output_type -> idnode.v1.ListNumbersResponse
-	33, // 65: idnode.v1.SeriesService.WhoHas:output_type -> idnode.v1.WhoHasResponse
-	35, // 66: idnode.v1.SeriesService.FormatNumber:output_type -> idnode.v1.FormatNumberResponse
-	37, // 67: idnode.v1.SeriesService.ParseNumber:output_type -> idnode.v1.ParseNumberResponse
-	39, // 68: idnode.v1.SeriesService.VerifySeries:output_type -> idnode.v1.VerifySeriesResponse
-	41, // 69: idnode.v1.SeriesService.CloseScope:output_type -> idnode.v1.CloseScopeResponse
-	45, // 70: idnode.v1.SeriesService.ResumeSeries:output_type -> idnode.v1.ResumeSeriesResponse
-	48, // 71: idnode.v1.SeriesService.ReconcileNumbers:output_type -> idnode.v1.ReconcileNumbersResponse
-	55, // [55:72] is the sub-list for method output_type
-	38, // [38:55] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	60, // 4: idnode.v1.SeriesDefinition.expires_in:type_name -> google.protobuf.Duration
+	6,  // 5: idnode.v1.SeriesDefinition.allowed:type_name -> idnode.v1.AllowedValues
+	5,  // 6: idnode.v1.Series.definition:type_name -> idnode.v1.SeriesDefinition
+	4,  // 7: idnode.v1.SeriesNumber.state:type_name -> idnode.v1.NumberState
+	61, // 8: idnode.v1.SeriesNumber.taken:type_name -> google.protobuf.Timestamp
+	61, // 9: idnode.v1.SeriesNumber.expires:type_name -> google.protobuf.Timestamp
+	5,  // 10: idnode.v1.DefineSeriesRequest.definition:type_name -> idnode.v1.SeriesDefinition
+	10, // 11: idnode.v1.DefineSeriesRequest.begins:type_name -> idnode.v1.ScopeBegin
+	11, // 12: idnode.v1.DefineSeriesResponse.preview:type_name -> idnode.v1.SeriesPreview
+	62, // 13: idnode.v1.GetSeriesRequest.consistency:type_name -> idnode.v1.Consistency
+	7,  // 14: idnode.v1.GetSeriesResponse.series:type_name -> idnode.v1.Series
+	62, // 15: idnode.v1.ListSeriesRequest.consistency:type_name -> idnode.v1.Consistency
+	7,  // 16: idnode.v1.ListSeriesResponse.series:type_name -> idnode.v1.Series
+	58, // 17: idnode.v1.TakeNumbersRequest.values:type_name -> idnode.v1.TakeNumbersRequest.ValuesEntry
+	60, // 18: idnode.v1.TakeNumbersRequest.expires_in:type_name -> google.protobuf.Duration
+	8,  // 19: idnode.v1.TakeNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
+	51, // 20: idnode.v1.TakeNumbersResponse.before:type_name -> idnode.v1.ScopeLast
+	21, // 21: idnode.v1.ConfirmNumbersRequest.keys:type_name -> idnode.v1.NumberOf
+	8,  // 22: idnode.v1.ConfirmNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
+	21, // 23: idnode.v1.VoidNumbersRequest.keys:type_name -> idnode.v1.NumberOf
+	8,  // 24: idnode.v1.VoidNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
+	21, // 25: idnode.v1.ReleaseNumbersRequest.keys:type_name -> idnode.v1.NumberOf
+	8,  // 26: idnode.v1.ReleaseNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
+	62, // 27: idnode.v1.ReportSeriesRequest.consistency:type_name -> idnode.v1.Consistency
+	48, // 28: idnode.v1.ScopeReport.allotments:type_name -> idnode.v1.Allotment
+	29, // 29: idnode.v1.ReportSeriesResponse.scopes:type_name -> idnode.v1.ScopeReport
+	62, // 30: idnode.v1.ReportPeriodRequest.consistency:type_name -> idnode.v1.Consistency
+	33, // 31: idnode.v1.PeriodReport.first:type_name -> idnode.v1.SeriesText
+	33, // 32: idnode.v1.PeriodReport.last:type_name -> idnode.v1.SeriesText
+	34, // 33: idnode.v1.PeriodReport.voided_ranges:type_name -> idnode.v1.VoidedRange
+	33, // 34: idnode.v1.VoidedRange.first:type_name -> idnode.v1.SeriesText
+	33, // 35: idnode.v1.VoidedRange.last:type_name -> idnode.v1.SeriesText
+	32, // 36: idnode.v1.ReportPeriodResponse.scopes:type_name -> idnode.v1.PeriodReport
+	4,  // 37: idnode.v1.ListNumbersRequest.state:type_name -> idnode.v1.NumberState
+	62, // 38: idnode.v1.ListNumbersRequest.consistency:type_name -> idnode.v1.Consistency
+	8,  // 39: idnode.v1.ListNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
+	62, // 40: idnode.v1.WhoHasRequest.consistency:type_name -> idnode.v1.Consistency
+	8,  // 41: idnode.v1.WhoHasResponse.number:type_name -> idnode.v1.SeriesNumber
+	59, // 42: idnode.v1.FormatNumberRequest.values:type_name -> idnode.v1.FormatNumberRequest.ValuesEntry
+	62, // 43: idnode.v1.VerifySeriesRequest.consistency:type_name -> idnode.v1.Consistency
+	48, // 44: idnode.v1.AllotNumbersRequest.allotment:type_name -> idnode.v1.Allotment
+	53, // 45: idnode.v1.ResumeSeriesRequest.books:type_name -> idnode.v1.ScopeInBooks
+	56, // 46: idnode.v1.ReconcileNumbersRequest.numbers:type_name -> idnode.v1.ReconciledNumber
+	8,  // 47: idnode.v1.ReconcileNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
+	9,  // 48: idnode.v1.SeriesService.DefineSeries:input_type -> idnode.v1.DefineSeriesRequest
+	13, // 49: idnode.v1.SeriesService.DeleteSeries:input_type -> idnode.v1.DeleteSeriesRequest
+	15, // 50: idnode.v1.SeriesService.GetSeries:input_type -> idnode.v1.GetSeriesRequest
+	17, // 51: idnode.v1.SeriesService.ListSeries:input_type -> idnode.v1.ListSeriesRequest
+	19, // 52: idnode.v1.SeriesService.TakeNumbers:input_type -> idnode.v1.TakeNumbersRequest
+	22, // 53: idnode.v1.SeriesService.ConfirmNumbers:input_type -> idnode.v1.ConfirmNumbersRequest
+	24, // 54: idnode.v1.SeriesService.VoidNumbers:input_type -> idnode.v1.VoidNumbersRequest
+	26, // 55: idnode.v1.SeriesService.ReleaseNumbers:input_type -> idnode.v1.ReleaseNumbersRequest
+	28, // 56: idnode.v1.SeriesService.ReportSeries:input_type -> idnode.v1.ReportSeriesRequest
+	31, // 57: idnode.v1.SeriesService.ReportPeriod:input_type -> idnode.v1.ReportPeriodRequest
+	36, // 58: idnode.v1.SeriesService.ListNumbers:input_type -> idnode.v1.ListNumbersRequest
+	38, // 59: idnode.v1.SeriesService.WhoHas:input_type -> idnode.v1.WhoHasRequest
+	40, // 60: idnode.v1.SeriesService.FormatNumber:input_type -> idnode.v1.FormatNumberRequest
+	42, // 61: idnode.v1.SeriesService.ParseNumber:input_type -> idnode.v1.ParseNumberRequest
+	44, // 62: idnode.v1.SeriesService.VerifySeries:input_type -> idnode.v1.VerifySeriesRequest
+	46, // 63: idnode.v1.SeriesService.CloseScope:input_type -> idnode.v1.CloseScopeRequest
+	49, // 64: idnode.v1.SeriesService.AllotNumbers:input_type -> idnode.v1.AllotNumbersRequest
+	52, // 65: idnode.v1.SeriesService.ResumeSeries:input_type -> idnode.v1.ResumeSeriesRequest
+	55, // 66: idnode.v1.SeriesService.ReconcileNumbers:input_type -> idnode.v1.ReconcileNumbersRequest
+	12, // 67: idnode.v1.SeriesService.DefineSeries:output_type -> idnode.v1.DefineSeriesResponse
+	14, // 68: idnode.v1.SeriesService.DeleteSeries:output_type -> idnode.v1.DeleteSeriesResponse
+	16, // 69: idnode.v1.SeriesService.GetSeries:output_type -> idnode.v1.GetSeriesResponse
+	18, // 70: idnode.v1.SeriesService.ListSeries:output_type -> idnode.v1.ListSeriesResponse
+	20, // 71: idnode.v1.SeriesService.TakeNumbers:output_type -> idnode.v1.TakeNumbersResponse
+	23, // 72: idnode.v1.SeriesService.ConfirmNumbers:output_type -> idnode.v1.ConfirmNumbersResponse
+	25, // 73: idnode.v1.SeriesService.VoidNumbers:output_type -> idnode.v1.VoidNumbersResponse
+	27, // 74: idnode.v1.SeriesService.ReleaseNumbers:output_type -> idnode.v1.ReleaseNumbersResponse
+	30, // 75: idnode.v1.SeriesService.ReportSeries:output_type -> idnode.v1.ReportSeriesResponse
+	35, // 76: idnode.v1.SeriesService.ReportPeriod:output_type -> idnode.v1.ReportPeriodResponse
+	37, // 77: idnode.v1.SeriesService.ListNumbers:output_type -> idnode.v1.ListNumbersResponse
+	39, // 78: idnode.v1.SeriesService.WhoHas:output_type -> idnode.v1.WhoHasResponse
+	41, // 79: idnode.v1.SeriesService.FormatNumber:output_type -> idnode.v1.FormatNumberResponse
+	43, // 80: idnode.v1.SeriesService.ParseNumber:output_type -> idnode.v1.ParseNumberResponse
+	45, // 81: idnode.v1.SeriesService.VerifySeries:output_type -> idnode.v1.VerifySeriesResponse
+	47, // 82: idnode.v1.SeriesService.CloseScope:output_type -> idnode.v1.CloseScopeResponse
+	50, // 83: idnode.v1.SeriesService.AllotNumbers:output_type -> idnode.v1.AllotNumbersResponse
+	54, // 84: idnode.v1.SeriesService.ResumeSeries:output_type -> idnode.v1.ResumeSeriesResponse
+	57, // 85: idnode.v1.SeriesService.ReconcileNumbers:output_type -> idnode.v1.ReconcileNumbersResponse
+	67, // [67:86] is the sub-list for method output_type
+	48, // [48:67] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_idnode_v1_series_proto_init() }
@@ -4079,15 +4930,17 @@ func file_idnode_v1_series_proto_init() {
 		return
 	}
 	file_idnode_v1_consistency_proto_init()
-	file_idnode_v1_series_proto_msgTypes[27].OneofWrappers = []any{
+	file_idnode_v1_series_proto_msgTypes[0].OneofWrappers = []any{}
+	file_idnode_v1_series_proto_msgTypes[24].OneofWrappers = []any{}
+	file_idnode_v1_series_proto_msgTypes[33].OneofWrappers = []any{
 		(*WhoHasRequest_Key)(nil),
 		(*WhoHasRequest_Text)(nil),
 	}
-	file_idnode_v1_series_proto_msgTypes[29].OneofWrappers = []any{
+	file_idnode_v1_series_proto_msgTypes[35].OneofWrappers = []any{
 		(*FormatNumberRequest_Series)(nil),
 		(*FormatNumberRequest_Format)(nil),
 	}
-	file_idnode_v1_series_proto_msgTypes[31].OneofWrappers = []any{
+	file_idnode_v1_series_proto_msgTypes[37].OneofWrappers = []any{
 		(*ParseNumberRequest_Series)(nil),
 		(*ParseNumberRequest_Format)(nil),
 	}
@@ -4097,7 +4950,7 @@ func file_idnode_v1_series_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_idnode_v1_series_proto_rawDesc), len(file_idnode_v1_series_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   46,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,12 +28,14 @@ const (
 	SeriesService_VoidNumbers_FullMethodName      = "/idnode.v1.SeriesService/VoidNumbers"
 	SeriesService_ReleaseNumbers_FullMethodName   = "/idnode.v1.SeriesService/ReleaseNumbers"
 	SeriesService_ReportSeries_FullMethodName     = "/idnode.v1.SeriesService/ReportSeries"
+	SeriesService_ReportPeriod_FullMethodName     = "/idnode.v1.SeriesService/ReportPeriod"
 	SeriesService_ListNumbers_FullMethodName      = "/idnode.v1.SeriesService/ListNumbers"
 	SeriesService_WhoHas_FullMethodName           = "/idnode.v1.SeriesService/WhoHas"
 	SeriesService_FormatNumber_FullMethodName     = "/idnode.v1.SeriesService/FormatNumber"
 	SeriesService_ParseNumber_FullMethodName      = "/idnode.v1.SeriesService/ParseNumber"
 	SeriesService_VerifySeries_FullMethodName     = "/idnode.v1.SeriesService/VerifySeries"
 	SeriesService_CloseScope_FullMethodName       = "/idnode.v1.SeriesService/CloseScope"
+	SeriesService_AllotNumbers_FullMethodName     = "/idnode.v1.SeriesService/AllotNumbers"
 	SeriesService_ResumeSeries_FullMethodName     = "/idnode.v1.SeriesService/ResumeSeries"
 	SeriesService_ReconcileNumbers_FullMethodName = "/idnode.v1.SeriesService/ReconcileNumbers"
 )
@@ -74,6 +76,9 @@ type SeriesServiceClient interface {
 	// ReportSeries lists the scopes of a series in the order in which they began, with how
 	// many numbers are in which state.
 	ReportSeries(ctx context.Context, in *ReportSeriesRequest, opts ...grpc.CallOption) (*ReportSeriesResponse, error)
+	// ReportPeriod counts the numbers whose documents' dates are in a period, by scope and
+	// state, and lists the voided ones as ranges.
+	ReportPeriod(ctx context.Context, in *ReportPeriodRequest, opts ...grpc.CallOption) (*ReportPeriodResponse, error)
 	// ListNumbers lists numbers of a scope, ascending.
 	ListNumbers(ctx context.Context, in *ListNumbersRequest, opts ...grpc.CallOption) (*ListNumbersResponse, error)
 	// WhoHas finds a number by its key or its text.
@@ -89,6 +94,9 @@ type SeriesServiceClient interface {
 	// CloseScope ends a scope: it gives no more numbers, and those that are open can still
 	// be confirmed, voided and released.
 	CloseScope(ctx context.Context, in *CloseScopeRequest, opts ...grpc.CallOption) (*CloseScopeResponse, error)
+	// AllotNumbers has a scope give the numbers of a range that an authority allotted, and none but those of its ranges,
+	// or takes back a range that gave none.
+	AllotNumbers(ctx context.Context, in *AllotNumbersRequest, opts ...grpc.CallOption) (*AllotNumbersResponse, error)
 	// ResumeSeries lets a series go on that a restore or a recovery suspended.
 	ResumeSeries(ctx context.Context, in *ResumeSeriesRequest, opts ...grpc.CallOption) (*ResumeSeriesResponse, error)
 	// ReconcileNumbers says what the books have of unknown numbers: a document's key, or none.
@@ -193,6 +201,16 @@ func (c *seriesServiceClient) ReportSeries(ctx context.Context, in *ReportSeries
 	return out, nil
 }
 
+func (c *seriesServiceClient) ReportPeriod(ctx context.Context, in *ReportPeriodRequest, opts ...grpc.CallOption) (*ReportPeriodResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReportPeriodResponse)
+	err := c.cc.Invoke(ctx, SeriesService_ReportPeriod_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *seriesServiceClient) ListNumbers(ctx context.Context, in *ListNumbersRequest, opts ...grpc.CallOption) (*ListNumbersResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListNumbersResponse)
@@ -247,6 +265,16 @@ func (c *seriesServiceClient) CloseScope(ctx context.Context, in *CloseScopeRequ
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CloseScopeResponse)
 	err := c.cc.Invoke(ctx, SeriesService_CloseScope_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *seriesServiceClient) AllotNumbers(ctx context.Context, in *AllotNumbersRequest, opts ...grpc.CallOption) (*AllotNumbersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AllotNumbersResponse)
+	err := c.cc.Invoke(ctx, SeriesService_AllotNumbers_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -309,6 +337,9 @@ type SeriesServiceServer interface {
 	// ReportSeries lists the scopes of a series in the order in which they began, with how
 	// many numbers are in which state.
 	ReportSeries(context.Context, *ReportSeriesRequest) (*ReportSeriesResponse, error)
+	// ReportPeriod counts the numbers whose documents' dates are in a period, by scope and
+	// state, and lists the voided ones as ranges.
+	ReportPeriod(context.Context, *ReportPeriodRequest) (*ReportPeriodResponse, error)
 	// ListNumbers lists numbers of a scope, ascending.
 	ListNumbers(context.Context, *ListNumbersRequest) (*ListNumbersResponse, error)
 	// WhoHas finds a number by its key or its text.
@@ -324,6 +355,9 @@ type SeriesServiceServer interface {
 	// CloseScope ends a scope: it gives no more numbers, and those that are open can still
 	// be confirmed, voided and released.
 	CloseScope(context.Context, *CloseScopeRequest) (*CloseScopeResponse, error)
+	// AllotNumbers has a scope give the numbers of a range that an authority allotted, and none but those of its ranges,
+	// or takes back a range that gave none.
+	AllotNumbers(context.Context, *AllotNumbersRequest) (*AllotNumbersResponse, error)
 	// ResumeSeries lets a series go on that a restore or a recovery suspended.
 	ResumeSeries(context.Context, *ResumeSeriesRequest) (*ResumeSeriesResponse, error)
 	// ReconcileNumbers says what the books have of unknown numbers: a document's key, or none.
@@ -365,6 +399,9 @@ func (UnimplementedSeriesServiceServer) ReleaseNumbers(context.Context, *Release
 func (UnimplementedSeriesServiceServer) ReportSeries(context.Context, *ReportSeriesRequest) (*ReportSeriesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReportSeries not implemented")
 }
+func (UnimplementedSeriesServiceServer) ReportPeriod(context.Context, *ReportPeriodRequest) (*ReportPeriodResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReportPeriod not implemented")
+}
 func (UnimplementedSeriesServiceServer) ListNumbers(context.Context, *ListNumbersRequest) (*ListNumbersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListNumbers not implemented")
 }
@@ -382,6 +419,9 @@ func (UnimplementedSeriesServiceServer) VerifySeries(context.Context, *VerifySer
 }
 func (UnimplementedSeriesServiceServer) CloseScope(context.Context, *CloseScopeRequest) (*CloseScopeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CloseScope not implemented")
+}
+func (UnimplementedSeriesServiceServer) AllotNumbers(context.Context, *AllotNumbersRequest) (*AllotNumbersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AllotNumbers not implemented")
 }
 func (UnimplementedSeriesServiceServer) ResumeSeries(context.Context, *ResumeSeriesRequest) (*ResumeSeriesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ResumeSeries not implemented")
@@ -572,6 +612,24 @@ func _SeriesService_ReportSeries_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SeriesService_ReportPeriod_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportPeriodRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SeriesServiceServer).ReportPeriod(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SeriesService_ReportPeriod_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SeriesServiceServer).ReportPeriod(ctx, req.(*ReportPeriodRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _SeriesService_ListNumbers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListNumbersRequest)
 	if err := dec(in); err != nil {
@@ -680,6 +738,24 @@ func _SeriesService_CloseScope_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SeriesService_AllotNumbers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AllotNumbersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SeriesServiceServer).AllotNumbers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SeriesService_AllotNumbers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SeriesServiceServer).AllotNumbers(ctx, req.(*AllotNumbersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _SeriesService_ResumeSeries_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ResumeSeriesRequest)
 	if err := dec(in); err != nil {
@@ -760,6 +836,10 @@ var SeriesService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _SeriesService_ReportSeries_Handler,
 		},
 		{
+			MethodName: "ReportPeriod",
+			Handler:    _SeriesService_ReportPeriod_Handler,
+		},
+		{
 			MethodName: "ListNumbers",
 			Handler:    _SeriesService_ListNumbers_Handler,
 		},
@@ -782,6 +862,10 @@ var SeriesService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CloseScope",
 			Handler:    _SeriesService_CloseScope_Handler,
+		},
+		{
+			MethodName: "AllotNumbers",
+			Handler:    _SeriesService_AllotNumbers_Handler,
 		},
 		{
 			MethodName: "ResumeSeries",

@@ -688,7 +688,7 @@ const calls = (node, method) => node.asked.filter((asked) => asked.method === me
 // Takes ids until a renewal of the window has ended.
 async function renewed(orders) {
   let renewing = true;
-  const tell = ({ method }) => { renewing &&= method !== "WorkersService/RenewWorker"; };
+  const tell = ({ method }) => { renewing &&= method !== "SnowflakeService/RenewWorker"; };
   subscribe("idnode:call", tell);
   while (renewing) {
     await orders.nextId();

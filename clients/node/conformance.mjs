@@ -85,7 +85,7 @@ async function make(client, call, args, failed) {
     case "collection":
       return [collectionOf(args.name)];
     case "series.take":
-      return told(await series.take(keys, { values: args.values, date: args.date, label: args.label, ...options }));
+      return told(await series.take(keys, { values: args.values, date: args.date, label: args.label, number: args.number && BigInt(args.number), because: args.because, ...options }));
     case "series.confirm":
       return told(await series.confirm(keys));
     case "series.confirmTaken":
@@ -101,7 +101,7 @@ async function make(client, call, args, failed) {
   }
 }
 
-const told = (numbers) => numbers.map(({ key, text, number, state }) => `${key} ${text} ${number} ${state}`);
+const told = (numbers) => numbers.map(({ key, text, number, state, note }) => `${key} ${text} ${number} ${state} ${note}`.trimEnd());
 
 // load takes values of an identity and HiLo ids, or Snowflake ids of a pool, with many promises, until the input ends.
 async function load(task, ended) {

@@ -292,6 +292,8 @@ export interface DocumentNumber extends Answer {
   label: string;
   /** That of a voided number. */
   reason: string;
+  /** That of the range which an authority allotted. */
+  note: string;
 }
 export interface TakeOptions extends Call {
   /** Those of the format, as { branch: "BERLIN" }. */
@@ -302,6 +304,13 @@ export interface TakeOptions extends Call {
   label?: string;
   /** Replaces the definition's, in milliseconds, if it is not 0. */
   expiresIn?: number;
+  /**
+   * What the document of the only key has already, from another tool or by hand, if it is not 0. It becomes confirmed;
+   * numbers that it passes over are voided.
+   */
+  number?: number | bigint;
+  /** Why a number is entered, or those that it passes over are voided, in 1 to 128 bytes. */
+  because?: string;
 }
 /**
  * Gives documents numbers without a hole: a number belongs to a document's key, and asking again gives the same one.

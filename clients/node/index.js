@@ -437,9 +437,10 @@ class Series {
     this.#name = name;
   }
 
-  async take(keys, { values = {}, date = "", label = "", expiresIn = 0, ...call } = {}) {
+  async take(keys, { values = {}, date = "", label = "", expiresIn = 0, number = 0, because = "", ...call } = {}) {
     const expires = expiresIn > 0 ? { expiresIn: `${(expiresIn / 1000).toFixed(9)}s` } : {};
-    return this.#numbers("TakeNumbers", { keys: listed(keys), values, date, label, ...expires }, call);
+    const entered = number ? { number: String(number), because } : {};
+    return this.#numbers("TakeNumbers", { keys: listed(keys), values, date, label, ...expires, ...entered }, call);
   }
 
   async confirm(numbers, call = {}) {
@@ -473,8 +474,8 @@ function listed(keys) {
 // A key alone means whatever number it has.
 const bound = (number) => (typeof number === "string" ? { key: number } : { key: number.key, number: integer(number.number) });
 
-function documentNumber({ key, text, scope, number, state, overdue, date, label, reason }) {
-  return new Answer({ key, text, scope, number: BigInt(number), state: state.replace("NUMBER_STATE_", "").toLowerCase(), overdue, date, label, reason });
+function documentNumber({ key, text, scope, number, state, overdue, date, label, reason, note }) {
+  return new Answer({ key, text, scope, number: BigInt(number), state: state.replace("NUMBER_STATE_", "").toLowerCase(), overdue, date, label, reason, note });
 }
 
 // Gives the ids of one collection, without a call for most of them. The next range is

@@ -144,7 +144,7 @@ class Snowflake {
   async #acquire() {
     this.#lease = undefined; // It has passed, also if the clock is read, and was set back.
     const request = { pool: this.#pool, holder: this.#label, now: this.#readClock(true) };
-    [this.#lease, this.#layout] = await this.#client._once("AcquireWorker", request, this.#call, leaseOf, { service: "WorkersService" });
+    [this.#lease, this.#layout] = await this.#client._once("AcquireWorker", request, this.#call, leaseOf, { service: "SnowflakeService" });
   }
 
   // Renews a window beside the calls, from half of its time on. After a failure it is tried again at a tenth of the rest.
@@ -172,14 +172,14 @@ class Snowflake {
   }
 
   #change(method, request, read, deadline) {
-    return this.#client._invoke(`WorkersService/${method}`, { pool: this.#pool, ...request }, this.#call, read, { changes: true, deadline });
+    return this.#client._invoke(`SnowflakeService/${method}`, { pool: this.#pool, ...request }, this.#call, read, { changes: true, deadline });
   }
 
   // Asks for the layout of the pool. A pool comes before all others whose names begin with its own.
   async #defined({ signal, timeout } = {}) {
     const request = { prefix: this.#pool, pageSize: 1 };
     const read = ({ pools: [found] = [] }) => found && { name: found.name, layout: layoutOf(found.layout) };
-    const found = await this.#client._invoke("WorkersService/ListPools", request, { signal, timeout, ...this.#call }, read);
+    const found = await this.#client._invoke("SnowflakeService/ListPools", request, { signal, timeout, ...this.#call }, read);
     if (found?.name.toLowerCase() === this.#pool.toLowerCase()) return found.layout;
     throw new NotFoundError("there is no such pool", { code: "not_found", reason: "POOL_NOT_FOUND", field: "pool" });
   }

@@ -133,6 +133,7 @@ def snowflakes(pool, name, args):
 def numbers(series, name, args):
     keys, more = args.get("key") or args["keys"], args.get("options", {})
     if name == "series.take":
+        more = {**more, "number": int(args.get("number", "0")), "because": args.get("because", "")}
         got = series.take(keys, values=args.get("values"), date=args.get("date", ""), label=args.get("label", ""), **more)
     elif name == "series.confirm":
         got = series.confirm(keys)
@@ -144,7 +145,7 @@ def numbers(series, name, args):
         got = series.release(keys)
     else:
         got = [series.find(keys[0], **more)]
-    return [f"{n.key} {n.text} {n.number} {n.state}" for n in got]
+    return [f"{n.key} {n.text} {n.number} {n.state} {n.note}".rstrip() for n in got]
 
 
 def load(task):

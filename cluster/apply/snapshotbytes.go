@@ -16,7 +16,7 @@ import (
 
 // appliedBytes counts the bytes of the entries applied since the state was last frozen
 // for a snapshot. The Raft library counts entries only. Only the goroutine that
-// applies uses it, but for full.
+// applies uses it; full is atomic.
 type appliedBytes struct {
 	bytes, limit int64
 	// full means that the limit was passed.

@@ -31,12 +31,16 @@ func TestSnapshotsKeepTheMarkOfFreeSpace(t *testing.T) {
 		free, mark uint64
 		// newest is the size of the snapshot before, size of this one.
 		newest, size int
-		taken        bool
+		// files are the free inodes; 0 if they have no limit.
+		files uint64
+		taken bool
 	}{
 		"it fits":                        {free: 200 * mb, mark: 64 * mb, newest: 100 * mb, size: 100 * mb, taken: true},
 		"the one before would not fit":   {free: 150 * mb, mark: 64 * mb, newest: 100 * mb, size: mb},
 		"it grows beyond what is left":   {free: 150 * mb, mark: 64 * mb, newest: mb, size: 100 * mb},
 		"the first does not fit":         {free: 80 * mb, mark: 64 * mb, size: 100 * mb},
+		"the inodes suffice":             {free: 200 * mb, mark: 64 * mb, size: 100 * mb, files: snapshotFiles, taken: true},
+		"too few inodes":                 {free: 200 * mb, mark: 64 * mb, size: mb, files: snapshotFiles - 1},
 		"below the mark":                 {free: 50 * mb, mark: 64 * mb, newest: 10 * mb, size: 10 * mb},
 		"a small one lets the log go":    {free: 50 * mb, mark: 64 * mb, newest: 2 * mb, size: 2 * mb, taken: true},
 		"one that was small before only": {free: 50 * mb, mark: 64 * mb, newest: 2 * mb, size: 30 * mb},
@@ -44,7 +48,7 @@ func TestSnapshotsKeepTheMarkOfFreeSpace(t *testing.T) {
 		free, refused := uint64(1<<40), 0
 		s := boundedSnapshots{
 			SnapshotStore: raft.NewInmemSnapshotStore(), refused: func() { refused++ },
-			space: &Space{free: func() (uint64, error) { return free, nil }, lowWater: c.mark},
+			space: &Space{room: func() (Room, error) { return Room{Bytes: free, Files: c.files, AllFiles: c.files}, nil }, lowWater: c.mark},
 		}
 		if c.newest > 0 {
 			if err := snapshotOf(s, c.newest, &free); err != nil {
@@ -66,7 +70,7 @@ func TestSnapshotsWithoutKnownSpaceAreTaken(t *testing.T) {
 	free := uint64(1 << 40)
 	s := boundedSnapshots{
 		SnapshotStore: raft.NewInmemSnapshotStore(),
-		space:         &Space{free: func() (uint64, error) { return 0, errors.ErrUnsupported }, lowWater: 64 << 20},
+		space:         &Space{room: func() (Room, error) { return Room{}, errors.ErrUnsupported }, lowWater: 64 << 20},
 	}
 	if err := snapshotOf(s, 10<<20, &free); err != nil {
 		t.Error(err)

@@ -13,39 +13,60 @@ import (
 	"github.com/idnode/idnode/internal/bytesize"
 )
 
-// Space knows whether the disk is nearly full. Proposals are refused before they are
-// written, because a write that fails for lack of space ends the node.
+// Room is what a file system has free for an ordinary user, and of how much.
+type Room struct {
+	Bytes, AllBytes uint64
+	// Files is how many files may still be made: the free inodes. AllFiles is 0 where they
+	// have no limit of their own.
+	Files, AllFiles uint64
+}
+
+const (
+	// lowFiles is the low-water mark of free inodes. It is the log's next segments, and
+	// snapshots.
+	lowFiles = 16
+	// snapshotFiles is how many of them a snapshot may find: it needs three.
+	snapshotFiles = 8
+)
+
+// filesBelow reports whether there are fewer free inodes than a mark.
+func (r Room) filesBelow(mark uint64) bool { return r.AllFiles > 0 && r.Files < mark }
+
+// Space knows whether the disk is nearly full, in bytes or in inodes. Proposals are refused
+// before they are written, because a write that fails for lack of space ends the node.
 type Space struct {
-	free     func() (uint64, error)
+	room     func() (Room, error)
 	lowWater uint64
 	log      *slog.Logger
 	isBelow  atomic.Bool
-	// left is the free space in bytes at the last check; 0 if unknown.
-	left atomic.Uint64
+	// last is the room at the last check; zero if unknown.
+	last atomic.Pointer[Room]
 	// quorum means that a quorum of nodes reports the same.
 	quorum atomic.Bool
 }
 
-// NewSpace returns a Space that has read the free space once. Below lowWater bytes the disk
-// counts as nearly full.
-func NewSpace(free func() (uint64, error), lowWater uint64, log *slog.Logger) *Space {
-	s := &Space{free: free, lowWater: lowWater, log: log}
+// NewSpace returns a Space that has read the room once. Below lowWater bytes, or with few free
+// inodes, the disk counts as nearly full.
+func NewSpace(room func() (Room, error), lowWater uint64, log *slog.Logger) *Space {
+	s := &Space{room: room, lowWater: lowWater, log: log}
+	s.last.Store(&Room{})
 	s.Check()
 	return s
 }
 
-// Check reads the free space. Unknown free space counts as enough.
+// Check reads the room. Unknown room counts as enough.
 func (s *Space) Check() {
-	free, err := s.free()
+	room, err := s.room()
 	if err != nil {
 		if !errors.Is(err, errors.ErrUnsupported) {
 			s.log.Warn("the free space of the data directory is not known", "error", err)
 		}
 		return
 	}
-	s.left.Store(free)
-	if below := free < s.lowWater; s.isBelow.Swap(below) != below {
-		s.log.Warn("free space on disk crossed the low-water mark", "below", below, "free_bytes", free, "low_water_bytes", s.lowWater)
+	s.last.Store(&room)
+	if below := room.Bytes < s.lowWater || room.filesBelow(lowFiles); s.isBelow.Swap(below) != below {
+		s.log.Warn("free space on disk crossed the low-water mark", "below", below, "free_bytes", room.Bytes, "low_water_bytes", s.lowWater,
+			"free_inodes", room.Files, "low_water_inodes", lowFiles)
 	}
 }
 
@@ -58,8 +79,8 @@ func (s *Space) SetQuorumFull(full bool) { s.quorum.Store(full) }
 // Full reports whether this disk, or those of a quorum, are below the low-water mark.
 func (s *Space) Full() bool { return s.isBelow.Load() || s.quorum.Load() }
 
-// FreeBytes returns the free space at the last check; 0 if unknown.
-func (s *Space) FreeBytes() uint64 { return s.left.Load() }
+// Room returns the room at the last check; zero if unknown.
+func (s *Space) Room() Room { return *s.last.Load() }
 
 // Snapshots returns the snapshots of a store without those that would leave too little space.
 // refused is called for each of these.
@@ -121,13 +142,17 @@ type boundedSink struct {
 // check fails if that many more bytes would cross the low-water mark. Unknown free
 // space counts as enough.
 func (k *boundedSink) check(more uint64) error {
-	free, err := k.snapshots.space.free()
+	room, err := k.snapshots.space.room()
 	if err != nil {
 		return nil
 	}
-	lowWater := k.snapshots.space.lowWater
+	free, lowWater := room.Bytes, k.snapshots.space.lowWater
 	if k.begin == 0 {
 		k.begin = free
+		if room.filesBelow(snapshotFiles) {
+			k.snapshots.refused()
+			return fmt.Errorf("too few inodes for a snapshot: %d are free", room.Files)
+		}
 	}
 	if k.written+more <= k.begin/smallPart || free >= lowWater && more <= free-lowWater {
 		return nil

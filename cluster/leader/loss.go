@@ -232,9 +232,10 @@ func (l *Loss) campaign(ctx context.Context, lost transport.Contact) {
 		term: lost.Term, silenceLimit: l.silenceLimit(lost.Leader), self: string(l.Self), voters: l.Voters(),
 		replies: map[string]*peerv1.LeaderContact{},
 	}
-	contacts := make(chan polledContact)
+	contacts, asked := make(chan polledContact), 0
 	for _, m := range e.voters {
 		if !bytes.Equal(m.GetId(), l.Self) && member.ServerID(m.GetId()) != lost.Leader {
+			asked++
 			asking.Go(func() { l.poll(ctx, m, contacts) })
 		}
 	}
@@ -262,7 +263,12 @@ func (l *Loss) campaign(ctx context.Context, lost transport.Contact) {
 		if complete.IsZero() {
 			complete = time.Now()
 		}
-		if time.Since(complete) < time.Duration(before)*(campaignTurn+2*slowest) {
+		wait := time.Duration(before) * (campaignTurn + 2*slowest)
+		if len(e.replies) <= asked {
+			// Who has not answered yet may be before this node: their answers take about as long.
+			wait += lossAskEvery + slowest/4
+		}
+		if time.Since(complete) < wait {
 			continue
 		}
 		l.campaigned.Store(lost.Term)

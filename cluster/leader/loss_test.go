@@ -324,6 +324,29 @@ func TestALostLeaderIsReplacedAtOnce(t *testing.T) {
 	}
 }
 
+// TestAnAnswerThatIsSlightlyLaterCounts: A has the evidence without E, which is before it, and campaigns
+// as soon as its own evidence is complete.
+func TestAnAnswerThatIsSlightlyLaterCounts(t *testing.T) {
+	const roundTrip = 80 * time.Millisecond
+	papertest.Run(t, papertest.Options{Terms: []uint64{1, 1}, Term: 1, Voters: []string{"A", "B", "C", "D", "E"}}, func(p *papertest.Node) {
+		l := newPaperLoss(p)
+		l.loss.Ask = func(_ context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error) {
+			time.Sleep(roundTrip)
+			told := &peerv1.LeaderContact{Term: 2, Gone: true, CanCampaign: true}
+			if m.GetTag() == "E" {
+				time.Sleep(roundTrip / 20)
+				told.LastIndex, told.Campaigned = 9, true
+			}
+			return &peerv1.PingResponse{LeaderContact: told}, nil
+		}
+		l.ends()
+		l.meanwhile = func() { time.Sleep(2 * roundTrip) }
+		if got := l.elections(); len(got) > 0 {
+			t.Errorf("it asked for votes beside E: %v", got)
+		}
+	})
+}
+
 // TestACandidateTellsOthersAtOnce: before its disk has the new term, so that nobody else
 // campaigns in the same term.
 func TestACandidateTellsOthersAtOnce(t *testing.T) {

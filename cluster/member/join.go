@@ -15,8 +15,9 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// Joiner asks a member to add a node.
+// Joiner asks a member for its cluster, and to add a node.
 type Joiner interface {
+	Greeter
 	Join(ctx context.Context, tag, address string, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error)
 }
 
@@ -33,6 +34,8 @@ type Join struct {
 	Self *raftlogv1.Member
 	// Addresses are one at least.
 	Addresses []string
+	// ClusterID is the only cluster that the node asks to join, in hexadecimal digits; any if empty.
+	ClusterID string
 	// Token is the token that lets the node in; may be empty.
 	Token  string
 	Joiner Joiner
@@ -42,7 +45,7 @@ type Join struct {
 }
 
 // Run asks until the node is a member, ctx ends, or the cluster refuses permanently: then
-// the error wraps ErrTagTaken, ErrRemoved or ErrJoinDenied, or is a *op.RefusedError.
+// the error wraps ErrOtherCluster, ErrTagTaken, ErrRemoved or ErrJoinDenied, or is a *op.RefusedError.
 // Repeated requests are harmless, because the cluster knows the node by its Raft id.
 func (j Join) Run(ctx context.Context) (Place, error) {
 	wait, complaints := firstPause, Complaints{Logger: j.Logger}
@@ -65,13 +68,16 @@ func (j Join) Run(ctx context.Context) (Place, error) {
 
 func final(err error) bool {
 	refusal := op.RefusalOf(err)
-	return refusal != nil && lasting(refusal.GetReason()) || errors.Is(err, ErrTagTaken) || errors.Is(err, ErrJoinDenied) ||
-		denied(err)
+	return refusal != nil && lasting(refusal.GetReason()) || errors.Is(err, ErrOtherCluster) || errors.Is(err, ErrTagTaken) ||
+		errors.Is(err, ErrJoinDenied) || denied(err)
 }
 
 func (j Join) ask(ctx context.Context, address string) (Place, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
+	if err := j.compare(ctx, address); err != nil {
+		return Place{}, err
+	}
 	response, err := j.Joiner.Join(ctx, "", address, &peerv1.JoinRequest{Member: j.Self, Token: j.Token})
 	if err != nil {
 		return Place{}, j.refusal(address, err)
@@ -81,6 +87,25 @@ func (j Join) ask(ctx context.Context, address string) (Place, error) {
 	place, err := adopt(self, response.GetClusterId(), response.GetMembers())
 	place.Confirmed = true
 	return place, err
+}
+
+// compare compares the node's cluster with that of the address before anything is asked of it: a
+// member of another one would have taken a tag and used up a token.
+func (j Join) compare(ctx context.Context, address string) error {
+	if j.ClusterID == "" {
+		return nil
+	}
+	response, err := j.Joiner.Hello(ctx, "", address, &peerv1.HelloRequest{Self: j.Self})
+	switch id := fmt.Sprintf("%x", response.GetClusterId()); {
+	case err != nil:
+		return fmt.Errorf("asking %s: %w", address, err)
+	case id == "":
+		return fmt.Errorf("asking %s: it has no cluster yet", address)
+	case id != j.ClusterID:
+		return fmt.Errorf("%w: cluster-id in this node's settings is %s, and %s is of cluster %s: nothing happened; after 'idnode "+
+			"recover' put in the new cluster-id, and start the node again", ErrOtherCluster, j.ClusterID, address, id)
+	}
+	return nil
 }
 
 func (j Join) refusal(address string, err error) error {

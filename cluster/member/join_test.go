@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,10 +14,21 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// scriptedJoiner answers requests to join in the order of its script.
+// scriptedJoiner answers requests to join in the order of its script, and says it is of the clusters.
 type scriptedJoiner struct {
-	script []error
-	asked  []string
+	script   []error
+	asked    []string
+	clusters []byte
+}
+
+// Hello implements Greeter: each answer is of the next cluster, and 0 is none.
+func (d *scriptedJoiner) Hello(context.Context, string, string, *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
+	id := d.clusters[0]
+	d.clusters = d.clusters[1:]
+	if id == 0 {
+		return &peerv1.HelloResponse{}, nil
+	}
+	return &peerv1.HelloResponse{ClusterId: []byte{id}}, nil
 }
 
 // Join implements Joiner.
@@ -72,6 +84,25 @@ func TestJoin(t *testing.T) {
 					t.Errorf("place %+v", place)
 				}
 			})
+		})
+	}
+}
+
+// TestJoinComparesTheCluster before it asks for anything.
+func TestJoinComparesTheCluster(t *testing.T) {
+	for clusters, asked := range map[string]int{"\x07": 1, "\x08": 0, "\x00\x00\x07": 1, "\x00\x08": 0} {
+		synctest.Test(t, func(t *testing.T) {
+			d := &scriptedJoiner{clusters: []byte(clusters)}
+			_, err := Join{
+				Self: testMember("", 4), Addresses: []string{"A:7400", "B:7400"}, ClusterID: "07", Joiner: d,
+				Logger: slog.New(slog.DiscardHandler), Tell: func(error) {},
+			}.Run(t.Context())
+			if errors.Is(err, ErrOtherCluster) != (asked == 0) || len(d.asked) != asked {
+				t.Errorf("%x: asked %d times to join, want %d: %v", clusters, len(d.asked), asked, err)
+			}
+			if asked == 0 && !strings.Contains(err.Error(), "is 07, and") {
+				t.Errorf("%x: %v", clusters, err)
+			}
 		})
 	}
 }

@@ -169,9 +169,13 @@ func decodeRecord(data []byte) (*Record, error) {
 	case intact && version == dirVersion:
 		return doc.record()
 	case !intact && version != dirVersion && json.Valid(data):
-		return nil, fmt.Errorf("%w: it is of version %d, and this program reads version %d; start the program that wrote it, or remove this "+
-			"member, empty the directory and join under a new tag",
-			ErrOtherVersion, version, dirVersion)
+		whose, remedy := "a newer program", "start that one"
+		if version < dirVersion {
+			whose = "a program before the first release"
+			remedy = "start that one, and move with its 'idnode export all.csv' and this one's 'idnode import all.csv' into a new cluster"
+		}
+		return nil, fmt.Errorf("%w: it is of version %d, of %s, and this program reads version %d; %s; or remove this member, empty the "+
+			"directory and join under a new tag", ErrOtherVersion, version, whose, dirVersion, remedy)
 	}
 	return nil, fmt.Errorf("%w: its checksum is %q, its content has %q (%v)", ErrCorrupt, doc.Checksum, sum, errors.Join(err, sumErr))
 }
@@ -192,23 +196,25 @@ func (doc document) record() (*Record, error) {
 }
 
 // writeAtomically replaces dir/name: the file is complete and on disk before it gets its
-// name, and the name is on disk before the call returns.
+// name, and the name is on disk before the call returns. The draft of the next write stays, so
+// that it needs no inode. One write runs at a time.
 func writeAtomically(dir, name string, data []byte) error {
-	f, err := os.CreateTemp(dir, name+".tmp-*")
+	draft := filepath.Join(dir, name+".tmp")
+	f, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // Fails after the rename.
 	_, err = f.Write(data)
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err != nil {
 		return err
 	}
 	failpoint.Hit(failpoint.RecordBefore)
-	if err := os.Rename(f.Name(), filepath.Join(dir, name)); err != nil {
+	if err := os.Rename(draft, filepath.Join(dir, name)); err != nil {
 		return err
 	}
 	failpoint.Hit(failpoint.RecordAfter)
+	_ = os.WriteFile(draft, nil, 0o600)
 	return syncdir.Sync(dir)
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,8 +47,8 @@ func TestRecordRoundTrip(t *testing.T) {
 		t.Errorf("record differs (-want +got):\n%s", diff)
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 1 {
-		t.Errorf("the directory holds %v (%v), want only the record", entries, err)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("the directory holds %v (%v), want only the record and the next draft", entries, err)
 	}
 }
 
@@ -163,14 +164,16 @@ func TestADirectoryOfAnotherVersionIsRefused(t *testing.T) {
 	for name, tt := range map[string]struct {
 		data []byte
 		want error
+		says string
 	}{
-		"a build before the first release": {[]byte(`{"version": 1, "id": "01", "members": [], "checksum": "ee0fd3ff", "revision": 1, "seal": "ca7e0000"}`), ErrOtherVersion},
-		"a later program":                  {bytes.Replace(later, ours, []byte(`"version": 3`), 1), ErrOtherVersion},
-		"a file without a version":         {[]byte("{}"), ErrOtherVersion},
-		"a damaged version":                {bytes.Replace(data, ours, []byte(`"version": 3`), 1), ErrCorrupt},
-		"damage beside the version":        {later, ErrCorrupt},
+		"a build before the first release": {[]byte(`{"version": 1, "id": "01", "members": [], "checksum": "ee0fd3ff", "revision": 1, "seal": "ca7e0000"}`), ErrOtherVersion, "export"},
+		"a later program":                  {bytes.Replace(later, ours, []byte(`"version": 3`), 1), ErrOtherVersion, "a newer program"},
+		"a file without a version":         {[]byte("{}"), ErrOtherVersion, "before the first release"},
+		"a damaged version":                {bytes.Replace(data, ours, []byte(`"version": 3`), 1), ErrCorrupt, ""},
+		"damage beside the version":        {later, ErrCorrupt, ""},
 	} {
-		if _, err := decodeRecord(tt.data); !errors.Is(err, tt.want) {
+		_, err := decodeRecord(tt.data)
+		if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) || tt.says == "export" && strings.Contains(err.Error(), "newer") {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)
 		}
 	}

@@ -35,9 +35,9 @@ func (c Configuration) holds(m *raftlogv1.Member) bool {
 	return slices.ContainsFunc(c.Servers(), func(s raft.Server) bool { return s.ID == member.ServerID(m.GetId()) })
 }
 
-// HasLeft reports whether a member was removed, and has left Raft's configuration for good. The
-// configuration follows the table of members. As long as the one without the member is not
-// committed the leader may be lost, and the others need the member's vote.
+// HasLeft reports whether a member was removed, and has left Raft's configuration permanently. The
+// configuration follows the table of members. Until the configuration without the member is
+// committed, the leader may be lost, and the others then need the member's vote.
 func (c Configuration) HasLeft(m *raftlogv1.Member) bool {
 	if _, left := c.table.left.Load(string(m.GetId())); left || !m.GetRemoved() {
 		return m.GetRemoved()
@@ -117,5 +117,10 @@ func (d directory) Lookup(id string) (transport.Peer, bool) {
 	if !d.table.Moved(m.GetId()) { // Else this node has found it itself.
 		address = d.hint.Locate(m).GetRaftAddress()
 	}
-	return transport.Peer{ID: id, Tag: m.GetTag(), Address: address, Removed: NewConfiguration(r, d.table).HasLeft(m)}, true
+	configuration := NewConfiguration(r, d.table)
+	return transport.Peer{
+		ID: id, Tag: m.GetTag(), Address: address, Removed: configuration.HasLeft(m),
+		// The first members vote before the table marks them as voters.
+		Voter: r == nil || m.GetVoter() || slices.Contains(configuration.VoterNames(), raft.ServerID(id)),
+	}, true
 }

@@ -34,8 +34,8 @@ func (p *Pinger) compare() {
 	}
 }
 
-// judgeState ends the node if its state is the wrong one. The others learn its state first,
-// and raise the alarm.
+// judgeState ends the node if its state is judged to be the diverging one. The others learn its
+// state first, and raise the alarm.
 func (p *Pinger) judgeState(ctx context.Context) {
 	p.mu.Lock()
 	p.compare() // The node may have caught up with a waiting state.

@@ -1,8 +1,8 @@
-// Package peers is what a node knows of the other members, and how it keeps in touch with them.
+// Package peers holds a node's view of the other members, and keeps in touch with them.
 //
-// It owns the table of members as this node sees it, pings and what their answers tell, the
-// addresses at which members are dialled, greetings, and what was seen of the members' disks.
-// It neither leads nor proposes.
+// It owns the table of members as this node sees it, pings and their answers, the addresses at
+// which members are dialled, greetings, and observations of the members' disks. It neither leads
+// nor proposes.
 package peers
 
 import (
@@ -18,7 +18,7 @@ import (
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 )
 
-// Config is what the parts of this package need while Raft runs.
+// Config holds the dependencies of this package's parts while Raft runs.
 type Config struct {
 	Raft          *raft.Raft
 	Configuration Configuration
@@ -27,8 +27,8 @@ type Config struct {
 	Record        *member.NodeRecord
 	Table         *Table
 	Hosts         *Hosts
-	// Witness, Hint and Quorum get what answers tell of the members' disks, of the leader
-	// and of the quorum.
+	// Witness, Hint and Quorum get the members' disk states, the leader and the quorum from
+	// answers.
 	Witness *Witness
 	Hint    *Hint
 	Quorum  *quorum.Monitor

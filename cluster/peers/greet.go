@@ -22,10 +22,10 @@ const (
 	greetPauses = 3
 )
 
-// GreetDuty greets all members until each has accepted this process once: if this node's disk
-// was set back, a member that knows refuses the greeting. It greets them again while there is no
-// leader any more: that is how a node sees it that was set back with its memory, and whose
-// connections no longer fit those of the others.
+// GreetDuty greets all members until each has accepted this process once: if this node's disk was
+// set back, a member that has seen more of it refuses the greeting. It greets them again when there
+// is no leader any more. Thus a node that was set back with its memory finds out: its connections
+// no longer fit those of the others.
 //
 // Elections wait for members that have not answered for trustWait beyond the usual. begin
 // starts a goroutine that ends with the node.

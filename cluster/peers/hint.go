@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// hintAfter is how long a node must know no leader before it takes other nodes' word
-	// for who leads. It is longer than an election, in which others still name the leader
+	// hintAfter is the time without a known leader after which a node accepts other nodes'
+	// reports of the leader. It is longer than an election, in which others still name the leader
 	// that just died.
 	hintAfter = time.Second
-	// hintAge is how old what others say may be.
+	// hintAge is the greatest age of another member's report of a leader.
 	hintAge = 500 * time.Millisecond
 )
 
@@ -30,7 +30,7 @@ type Hint struct {
 	// when a follower was asked last.
 	member *raftlogv1.Member
 	asked  time.Time
-	// without is since when Raft here knows of no leader; zero if it does.
+	// without is the time since when Raft here has no known leader; zero if there is one.
 	without time.Time
 }
 
@@ -73,7 +73,7 @@ func (h *Hint) ask(now time.Time) bool {
 	return true
 }
 
-// Without returns for how long Raft here has known no leader; 0 if it knows one.
+// Without returns for how long Raft here has had no known leader; 0 if there is one.
 func (h *Hint) Without(now time.Time) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -95,8 +95,8 @@ func (h *Hint) found(member *raftlogv1.Member) {
 	}
 }
 
-// Locate returns where a leader is: as this node's table has it, or, as long as Raft here
-// knows no leader, as another's has it that is not of an earlier start.
+// Locate returns the address of a leader: from this node's table, or, while Raft here has no known
+// leader, from another member's table, unless that is of an earlier start.
 func (h *Hint) Locate(known *raftlogv1.Member) *raftlogv1.Member {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// lookupWait is how long the look-up of a name may take before a dial uses the addresses
-	// that the name had last. It is less where the dial itself has little time.
+	// lookupWait bounds a dial's wait for the look-up of a name; after it the dial uses the
+	// last addresses of the name. It is less where the dial itself has little time.
 	lookupWait = 100 * time.Millisecond
 	// lookupLimit bounds a lookup for which no dial waits any more.
 	lookupLimit = 1500 * time.Millisecond
@@ -117,7 +117,7 @@ func (h *Hosts) resolve(ctx context.Context, host string) ([]string, error) {
 	}
 }
 
-// maxLookupWait is how long a dial with this ctx waits for a look-up.
+// maxLookupWait bounds the wait of a dial with this ctx for a look-up.
 func maxLookupWait(ctx context.Context) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
 		return min(lookupWait, time.Until(deadline)/4)

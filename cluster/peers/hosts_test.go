@@ -47,8 +47,8 @@ func TestTheLastAddressesOfAName(t *testing.T) {
 	refused := nameService{err: errors.New("no such host")}
 	hangs := nameService{takes: time.Hour}
 	for name, tt := range map[string]struct {
-		// before and now are the name service at a first dial and at the one that counts;
-		// before is nil where the addresses are from a record.
+		// before and now are the name service at a first dial and at the dial under test; before is
+		// nil where the addresses are from a record.
 		before *nameService
 		now    nameService
 		last   map[string][]string
@@ -136,7 +136,8 @@ func TestADialInAHurryWaitsLessForNames(t *testing.T) {
 	})
 }
 
-// TestNoNameIsLookedUpWithoutNeed: an IP address is none, and a Network gets names as they are.
+// TestNoNameIsLookedUpWithoutNeed: an IP address is not looked up, and a Network gets names
+// unresolved.
 func TestNoNameIsLookedUpWithoutNeed(t *testing.T) {
 	s := &nameService{err: errors.New("asked")}
 	for _, h := range []*Hosts{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/cluster/duty"
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/internal/dialcause"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -19,10 +20,10 @@ const (
 	// locateTimeout bounds the calls to one member's addresses. An address without a machine
 	// takes all of it.
 	locateTimeout = pingTimeout
-	// raftSilentAfter is how long the Raft port of a member that says hello must not have
-	// answered before that is a problem: a node that starts opens it last.
+	// raftSilentAfter is the silence of a Raft port, of a member that says hello, after which
+	// it is a problem: a node that starts opens its Raft port last.
 	raftSilentAfter = 2 * time.Second
-	// locatorLogEvery is how often an unchanged problem is logged.
+	// locatorLogEvery is the interval at which an unchanged problem is logged.
 	locatorLogEvery = 30 * time.Second
 )
 
@@ -32,7 +33,7 @@ const (
 // registered, if a node says hello there as that member of this cluster. So is the registered
 // gRPC address for a Raft port that has moved. As soon as the member answers where it is
 // registered, that counts again: a member that only answers elsewhere may be a copy of its
-// data directory. Of members that are found nowhere it says where they were looked for.
+// data directory. For members that it does not find, the problem names the addresses tried.
 type Locator struct {
 	cfg    Config
 	pinger *Pinger
@@ -78,41 +79,40 @@ func (l *Locator) look(ctx context.Context, m *raftlogv1.Member) {
 		l.note(m, problem{})
 		return
 	}
+	if l.cfg.Transport.HeldBack(member.ServerID(m.GetId())) != nil {
+		l.note(m, l.raftProblem(m))
+		return
+	}
 	at, err := l.ask(ctx, m)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil && silent:
-		l.note(m, problem{text: fmt.Sprintf("member %s is not found: %v", m.GetTag(), err)})
+		l.note(m, problem{text: err.Error()})
 	case err == nil && l.cfg.Table.found(m, at):
 		l.cfg.Transport.Disconnect(member.ServerID(m.GetId())) // It has to greet again, at the new address.
 		l.cfg.Log.Warn("a member is dialled at other addresses than those registered, until it has announced them",
 			"tag", m.GetTag(), "grpc", at.GRPC, "raft", at.Raft, "registered_grpc", m.GetGrpcAddress(), "registered_raft", m.GetRaftAddress())
 	case silent && time.Since(since) >= raftSilentAfter:
-		l.note(m, problem{text: fmt.Sprintf("the Raft port of %s at %s does not answer: %v", m.GetTag(), l.raftAddress(m),
-			l.raftFailed(m)), raft: true})
+		l.note(m, l.raftProblem(m))
 	default:
 		l.note(m, problem{})
 	}
 }
 
-// raftFailed returns why the member's Raft port was not reached. Without a failed dial the
-// member was, and what it is asked is not answered.
-func (l *Locator) raftFailed(m *raftlogv1.Member) error {
+// raftProblem is the problem that the member's Raft port was not reached. If no dial failed, the
+// port was reached, and pings are not answered.
+func (l *Locator) raftProblem(m *raftlogv1.Member) problem {
+	why := "pings are not answered"
 	if _, err := l.cfg.Transport.Unreachable(member.ServerID(m.GetId())); err != nil {
-		return err
+		why = dialcause.Short(err.Error())
 	}
-	return errNoAnswer
-}
-
-var errNoAnswer = errors.New("pings are not answered")
-
-func (l *Locator) raftAddress(m *raftlogv1.Member) string {
 	dialled, _ := l.cfg.Table.ByID(m.GetId())
-	return dialled.GetRaftAddress()
+	return problem{text: fmt.Sprintf("on its Raft port, %s (%s)", dialled.GetRaftAddress(), why), raft: true}
 }
 
-// ask asks where the member is registered and at its addresses on the list, and returns the
-// first at which it answers; the error says who does not answer, or who does.
+// ask calls the member at its registered addresses and at its addresses on the list, and returns
+// the first at which it answers; the error names the addresses that do not answer, or who answers
+// there.
 func (l *Locator) ask(ctx context.Context, m *raftlogv1.Member) (member.Addresses, error) {
 	ctx, cancel := context.WithTimeout(ctx, locateTimeout)
 	defer cancel()
@@ -133,7 +133,7 @@ func (l *Locator) ask(ctx context.Context, m *raftlogv1.Member) (member.Addresse
 			return found[i], nil
 		}
 	}
-	return member.Addresses{}, errors.New(strings.ReplaceAll(errors.Join(failed...).Error(), "\n", "; "))
+	return member.Addresses{}, errors.New(strings.ReplaceAll(errors.Join(failed...).Error(), "\n", ", nor "))
 }
 
 // greet asks the node at a place whether it is the member, and where its Raft port is.
@@ -145,13 +145,13 @@ func (l *Locator) greet(ctx context.Context, m *raftlogv1.Member, at member.List
 	reply, err := l.cfg.Peers.Hello(ctx, at.Tag, at.Address, &peerv1.HelloRequest{Self: l.cfg.Record.Member()})
 	switch {
 	case err != nil:
-		return member.Addresses{}, fmt.Errorf("at %s, %s, no node answers (%w)", at.Address, from, err)
+		return member.Addresses{}, fmt.Errorf("at %s, %s (%w)", at.Address, from, err)
 	case len(reply.GetClusterId()) == 0:
-		return member.Addresses{}, fmt.Errorf("at %s, %s, a node without a cluster answers", at.Address, from)
+		return member.Addresses{}, fmt.Errorf("at %s, %s (a node without a cluster answers)", at.Address, from)
 	case !bytes.Equal(reply.GetClusterId(), l.cfg.Record.Get().ClusterID):
-		return member.Addresses{}, fmt.Errorf("at %s, %s, a node of cluster %x answers", at.Address, from, reply.GetClusterId())
+		return member.Addresses{}, fmt.Errorf("at %s, %s (a node of cluster %x answers)", at.Address, from, reply.GetClusterId())
 	case !bytes.Equal(reply.GetSelf().GetId(), m.GetId()):
-		return member.Addresses{}, fmt.Errorf("at %s, %s, node %s answers", at.Address, from, reply.GetSelf().GetTag())
+		return member.Addresses{}, fmt.Errorf("at %s, %s (node %s answers)", at.Address, from, reply.GetSelf().GetTag())
 	}
 	return member.Addresses{GRPC: at.Address, Raft: reply.GetSelf().GetRaftAddress()}, nil
 }
@@ -163,7 +163,7 @@ func (l *Locator) note(m *raftlogv1.Member, p problem) {
 	p.logged = before.logged
 	if l.matters(p, now) && (p.raft != before.raft || now.Sub(p.logged) >= locatorLogEvery) {
 		p.logged = now
-		l.cfg.Log.Warn(p.text)
+		l.cfg.Log.Warn("member " + m.GetTag() + " does not answer " + p.text)
 	}
 	l.problems[string(m.GetId())] = p
 }
@@ -172,15 +172,13 @@ func (l *Locator) matters(p problem, now time.Time) bool {
 	return p.text != "" && (p.raft || l.cfg.Hint.lost(now))
 }
 
-// Warnings returns the problems that matter, in the order of the members' tags.
-func (l *Locator) Warnings() []string {
+// Problem returns where a member does not answer, and why, as in "at b:7400, as registered (connection
+// refused)"; empty if that does not matter.
+func (l *Locator) Problem(id []byte) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var all []string
-	for _, m := range l.cfg.Table.view.Load().Registered {
-		if p := l.problems[string(m.GetId())]; l.matters(p, time.Now()) {
-			all = append(all, p.text)
-		}
+	if p := l.problems[string(id)]; l.matters(p, time.Now()) {
+		return p.text
 	}
-	return all
+	return ""
 }

@@ -24,17 +24,16 @@ const (
 	// time it has to answer.
 	PingEvery   = time.Second
 	pingTimeout = 900 * time.Millisecond
-	// startPingEvery is the interval in the first startPings of a process, as long as a
-	// member does not answer. At a first start the nodes come up one after another, and an
-	// operator who asks then must not see as silent what has answered since.
+	// startPingEvery is the interval in the first startPings of a process, while a member does not
+	// answer. At a first start the nodes come up one after another, and an operator who asks then
+	// must not see a member as silent that has answered since.
 	startPingEvery = 100 * time.Millisecond
 	startPings     = 10 * time.Second
 )
 
-// Pinger pings the other members, and takes what their answers tell of the cluster: who
-// leads, how far their disks are, members that this node does not know yet. It keeps the
-// answers for the status, whether a quorum of disks is nearly full, and whether the members'
-// states equal this node's.
+// Pinger pings the other members, and evaluates their answers: the leader, the progress of their
+// disks, members that are new to this node. It keeps the answers for the status, whether a quorum
+// of disks is nearly full, and whether the members' states equal this node's.
 type Pinger struct {
 	cfg Config
 
@@ -48,18 +47,32 @@ type Pinger struct {
 	newest atomic.Pointer[Round]
 }
 
-// Contact is what a Pinger knows of a member.
+// Contact is a Pinger's knowledge of a member.
 type Contact struct {
-	// Reply is the member's newest answer; nil if it did not answer the newest ping. Lag is how
-	// far its state was behind what this node knew to be committed then.
+	// Reply is the member's newest answer; nil if it did not answer the newest ping. Lag is the
+	// distance of its state behind the entries known to be committed then.
 	Reply *peerv1.PingResponse
 	Lag   uint64
-	// RoundTrip is how long the newest answer took, and at most twice as long as the previous:
+	// RoundTrip is the time of the newest answer, and at most twice the time of the previous:
 	// a busy machine occasionally answers late, which makes no link slower. 0 if there was none.
 	RoundTrip time.Duration
 	// SilentSince is the time of the first unanswered ping; zero if the member answers, or was
 	// never pinged.
 	SilentSince time.Time
+	// MissedSince is the time of the first of the newest answers that all say that this node does not answer the
+	// member; zero if the newest does not.
+	MissedSince time.Time
+}
+
+// missedSince returns MissedSince after an answer to a ping.
+func (c Contact) missedSince(reply *peerv1.PingResponse, self []byte, sent time.Time) time.Time {
+	switch {
+	case !Misses(reply, self):
+		return time.Time{}
+	case c.MissedSince.IsZero():
+		return sent
+	}
+	return c.MissedSince
 }
 
 // Round is the answers of this node and the members to pings of the same time: their
@@ -157,7 +170,7 @@ func (p *Pinger) keep(m *raftlogv1.Member, sent time.Time, reply *peerv1.PingRes
 	id := string(m.GetId())
 	c := p.contacts[id]
 	if err != nil {
-		c.Reply = nil
+		c.Reply, c.MissedSince = nil, time.Time{}
 		if c.SilentSince.IsZero() {
 			c.SilentSince = sent
 		}
@@ -169,11 +182,14 @@ func (p *Pinger) keep(m *raftlogv1.Member, sent time.Time, reply *peerv1.PingRes
 		took = min(took, 2*c.RoundTrip)
 	}
 	commit := p.cfg.Raft.CommitIndex()
-	p.contacts[id] = Contact{Reply: reply, Lag: commit - min(commit, reply.GetAppliedIndex()), RoundTrip: took}
+	p.contacts[id] = Contact{
+		Reply: reply, Lag: commit - min(commit, reply.GetAppliedIndex()), RoundTrip: took,
+		MissedSince: c.missedSince(reply, p.cfg.Record.ID(), sent),
+	}
 	p.heard(id, apply.StateAt{Index: reply.GetStateIndex(), Hash: reply.GetStateHash()})
 }
 
-// Contact returns what is known of a member, by its raw Raft id.
+// Contact returns the newest contact with a member, by its raw Raft id.
 func (p *Pinger) Contact(id []byte) Contact {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -191,11 +207,11 @@ func (p *Pinger) quorumFull() bool {
 	return full > len(voters)/2
 }
 
-// SilentAfter is for how long a member must not have answered pings to be out of reach: at least
-// two of them.
+// SilentAfter is the time without an answer to pings after which a member is out of reach: at
+// least two pings.
 const SilentAfter = 3 * PingEvery
 
-// Silence returns for how long a member has not answered pings; 0 if it answers.
+// Silence returns the time without an answer to pings of a member; 0 while it answers.
 func (p *Pinger) Silence(id []byte) time.Duration {
 	since := p.Contact(id).SilentSince
 	if since.IsZero() {
@@ -216,13 +232,14 @@ func (p *Pinger) OutOfReach() [][]byte {
 }
 
 // Unreached warns of an address that is announced and wrong, or closed to others: members that answer
-// this node say that it does not answer them.
+// this node say that it does not answer them. A node that has just started has not been pinged yet, so
+// it warns after SilentAfter.
 func (p *Pinger) Unreached() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var tags []string
 	for id, c := range p.contacts {
-		if Misses(c.Reply, p.cfg.Record.ID()) {
+		if !c.MissedSince.IsZero() && time.Since(c.MissedSince) >= SilentAfter {
 			tags = append(tags, p.tag(id))
 		}
 	}
@@ -234,7 +251,7 @@ func (p *Pinger) Unreached() []string {
 		"another's, or closed to them", strings.Join(tags, ", "), p.cfg.Record.Member().GetRaftAddress())}
 }
 
-// Misses reports whether a member says that another does not answer it.
+// Misses reports whether a member's reply has another as not answering.
 func Misses(reply *peerv1.PingResponse, id []byte) bool {
 	return slices.ContainsFunc(reply.GetOutOfReach(), func(missed []byte) bool { return bytes.Equal(missed, id) })
 }

@@ -15,12 +15,20 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// TestALateAnswerMakesNoWayLonger: a member is as far away as its answers take, but one
-// that is late counts for twice the one before.
+// newQuietPinger returns a Pinger that pings nobody, of a node at a:1 with the member B.
+func newQuietPinger() *Pinger {
+	own := member.NewNodeRecord(&member.Record{ID: nodeid.ID{1}}, member.NodeRecordConfig{Advertise: member.Addresses{Raft: "a:1"}})
+	members := []*raftlogv1.Member{{Id: []byte("B"), Tag: "B"}}
+	table := NewTable(func() []*raftlogv1.Member { return members }, own)
+	return NewPinger(Config{Record: own, Raft: new(raft.Raft), States: &apply.States{}, Table: table})
+}
+
+// TestALateAnswerMakesNoWayLonger: the distance of a member is the time of its answers, but a late
+// answer counts for at most twice the answer before.
 func TestALateAnswerMakesNoWayLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pinger := NewPinger(Config{Raft: new(raft.Raft), States: &apply.States{}})
-		b := &raftlogv1.Member{Id: []byte("B")}
+		pinger := newQuietPinger()
+		b := &raftlogv1.Member{Id: []byte("B"), Tag: "B"}
 		if got := pinger.Contact(b.GetId()).RoundTrip; got != 0 {
 			t.Errorf("%v before the first answer", got)
 		}
@@ -33,20 +41,32 @@ func TestALateAnswerMakesNoWayLonger(t *testing.T) {
 	})
 }
 
-// TestANodeThatDoesNotAnswerOthersSaysSo: its own pings are answered, so it learns from the answers.
+// TestANodeThatDoesNotAnswerOthersSaysSo: its own pings are answered, so it learns from the answers. One
+// that has just started has not been pinged yet.
 func TestANodeThatDoesNotAnswerOthersSaysSo(t *testing.T) {
-	own := member.NewNodeRecord(&member.Record{ID: nodeid.ID{1}}, member.NodeRecordConfig{Advertise: member.Addresses{Raft: "a:1"}})
-	b := &raftlogv1.Member{Id: []byte("B"), Tag: "B"}
-	pinger := NewPinger(Config{Record: own, Table: NewTable(func() []*raftlogv1.Member { return []*raftlogv1.Member{b} }, own)})
-	for _, tt := range []struct {
-		outOfReach [][]byte
-		warned     bool
-	}{{nil, false}, {[][]byte{[]byte("C")}, false}, {[][]byte{[]byte("C"), own.ID()}, true}} {
-		pinger.contacts["B"] = Contact{Reply: &peerv1.PingResponse{OutOfReach: tt.outOfReach}}
-		if got := strings.Join(pinger.Unreached(), ""); strings.Contains(got, " B at a:1") != tt.warned || tt.warned != (got != "") {
-			t.Errorf("B says that %q do not answer: %q", tt.outOfReach, got)
+	pinger, b := newQuietPinger(), &raftlogv1.Member{Id: []byte("B"), Tag: "B"}
+	missesUs, missesC := [][]byte{[]byte("C"), pinger.cfg.Record.ID()}, [][]byte{[]byte("C")}
+	synctest.Test(t, func(t *testing.T) {
+		for _, tt := range []struct {
+			outOfReach [][]byte
+			after      time.Duration
+			warned     bool
+		}{
+			{nil, 0, false},
+			{missesC, SilentAfter, false},
+			{missesUs, 0, false},
+			{missesUs, SilentAfter - 1, false},
+			{missesUs, 1, true},
+			{missesC, 0, false},
+			{missesUs, 0, false},
+		} {
+			time.Sleep(tt.after)
+			pinger.keep(b, time.Now(), &peerv1.PingResponse{OutOfReach: tt.outOfReach}, nil)
+			if got := strings.Join(pinger.Unreached(), ""); strings.Contains(got, " B at a:1") != tt.warned || tt.warned != (got != "") {
+				t.Errorf("B says that %q do not answer: %q", tt.outOfReach, got)
+			}
 		}
-	}
+	})
 }
 
 // TestPingsComeSoonAfterAStart: while a member is silent, and not for longer than a start

@@ -43,7 +43,7 @@ type Table struct {
 	moves map[string]move
 	// configured returns the index of Raft's newest configuration. It is set before Raft runs.
 	configured func() uint64
-	// left has the raw Raft ids of members that are out of Raft's configuration for good.
+	// left has the raw Raft ids of members that have left Raft's configuration permanently.
 	left sync.Map
 }
 
@@ -68,7 +68,7 @@ func NewTable(replicated func() []*raftlogv1.Member, record *member.NodeRecord) 
 	return t
 }
 
-// Refresh reads the table again and returns what it holds.
+// Refresh reads the table again and returns its new state.
 func (t *Table) Refresh() *View {
 	t.reading.Lock()
 	defer t.reading.Unlock()
@@ -193,7 +193,7 @@ func (t *Table) ByServerID(name string) (*raftlogv1.Member, bool) {
 func (t *Table) Leader(name string) (*raftlogv1.Member, error) {
 	m, ok := t.ByServerID(name)
 	if !ok {
-		return nil, outcome.NewNotApplied(outcome.NotLeader, fmt.Errorf("the leader %s is no member that this node knows", name))
+		return nil, outcome.NewNotApplied(outcome.NotLeader, fmt.Errorf("the leader %s is not in this node's table of members", name))
 	}
 	return m, nil
 }

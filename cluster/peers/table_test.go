@@ -55,9 +55,8 @@ func TestASlowReadOfTheTableBringsNobodyBack(t *testing.T) {
 	}
 }
 
-// TestCombine: what is known beyond the replicated table is added to it; it
-// neither replaces what the table says, nor brings a removed member back, nor
-// gives a tag a second owner.
+// TestCombine: members beyond the replicated table are added to it; they neither replace its
+// records, nor bring a removed member back, nor give a tag a second owner.
 func TestCombine(t *testing.T) {
 	member := func(id, tag, address string) *raftlogv1.Member {
 		return &raftlogv1.Member{Id: []byte(id), Tag: tag, RaftAddress: address, Voter: true}
@@ -150,9 +149,9 @@ func (g greeters) Hello(_ context.Context, _, address string, _ *peerv1.HelloReq
 	return nil, errors.New("nobody is there")
 }
 
-// TestWhatIsEvidenceOfAnAddress: a member that answers where it is registered is there,
-// whatever the list says; else an address that the list has for it counts, if the member
-// answers there, and no other node.
+// TestWhatIsEvidenceOfAnAddress: a member that answers at its registered address is there, whatever
+// the list has; else an address on the list counts, if the member, and no other node, answers
+// there.
 func TestWhatIsEvidenceOfAnAddress(t *testing.T) {
 	own := bytes.Repeat([]byte{1}, member.ClusterIDSize)
 	is := func(cluster []byte, id string) *peerv1.HelloResponse {
@@ -191,25 +190,25 @@ func TestWhatIsEvidenceOfAnAddress(t *testing.T) {
 			"where the list has another",
 			[]member.Listed{{Tag: "C", Address: "new"}},
 			map[string]*peerv1.HelloResponse{"new": b},
-			"at old, as registered, no node answers",
+			"at old, as registered (",
 		},
 		{
 			"another is there",
 			[]member.Listed{{Tag: "B", Address: "new"}},
 			map[string]*peerv1.HelloResponse{"new": is(own, "c")},
-			"at new, on the list, node C answers",
+			"at new, on the list (node C answers)",
 		},
 		{
 			"of another cluster",
 			[]member.Listed{{Tag: "B", Address: "new"}},
 			map[string]*peerv1.HelloResponse{"new": is([]byte{2}, "b")},
-			"at new, on the list, a node of cluster 02 answers",
+			"at new, on the list (a node of cluster 02 answers)",
 		},
 		{
 			"of no cluster yet",
 			[]member.Listed{{Tag: "B", Address: "new"}},
 			map[string]*peerv1.HelloResponse{"new": is(nil, "b")},
-			"at new, on the list, a node without a cluster answers",
+			"at new, on the list (a node without a cluster answers)",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// membersTick is how often the table of members is compared with the copy in the record.
+// membersTick is the interval of comparing the table of members with the copy in the record.
 // A slightly old copy is harmless.
 const membersTick = 250 * time.Millisecond
 
@@ -82,8 +82,8 @@ func (w *Watch) disconnectMoved(before, now []*raftlogv1.Member) {
 	}
 }
 
-// CheckRaft ends the node when Raft has ended by itself, which it does when it
-// was removed.
+// CheckRaft ends the node when Raft has shut down by itself, as after the node's
+// removal.
 func (w *Watch) CheckRaft() {
 	switch {
 	case w.cfg.Raft.State() != raft.Shutdown:

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// witnessEvery is how often the members' disk states are written.
+	// witnessEvery is the interval at which the members' disk states are written.
 	witnessEvery = time.Second
 	// trustLeap is larger than any real number of starts.
 	trustLeap = 1 << 32
@@ -26,13 +26,13 @@ const (
 
 var keyStarts = []byte("IdnodeStarts")
 
-// WitnessStorage keeps what is known of all members' disks: see cluster.Storage.
+// WitnessStorage stores the known states of all members' disks: see cluster.Storage.
 type WitnessStorage interface {
 	LoadWitness() ([]byte, error)
 	SaveWitness(data []byte) error
 }
 
-// WitnessConfig is what a Witness needs.
+// WitnessConfig configures a Witness.
 type WitnessConfig struct {
 	Storage WitnessStorage
 	Store   raftguard.Store
@@ -55,12 +55,12 @@ type Witness struct {
 	floor  uint64
 	begun  time.Time
 	raft   atomic.Pointer[raft.Raft]
-	// savedChanges and savedCommitted are what Save stored last.
+	// savedChanges and savedCommitted are the values of the last Save.
 	savedChanges, savedCommitted uint64
 }
 
-// OpenWitness counts this start, and checks that the store has what this node knew to be
-// committed.
+// OpenWitness counts this start, and checks that the store holds all entries that this node has
+// recorded as committed.
 func OpenWitness(cfg WitnessConfig) (*Witness, error) {
 	err := cfg.Record.Update(func(r *member.Record) bool {
 		changed := r.SetBack != ""
@@ -89,8 +89,8 @@ func OpenWitness(cfg WitnessConfig) (*Witness, error) {
 	switch {
 	case cfg.TrustData:
 		cfg.Log.Warn("THE DATA DIRECTORY IS TRUSTED, even if it is an older copy: the other members forget how far they saw this node's disk. "+
-			"What was acknowledged since may be lost, and be given again. Until all members have met this node, or the wait has passed, it "+
-			"elects nobody, and then only the one whose log reaches furthest. Start it without --trust-data the next time",
+			"Numbers acknowledged since may be lost, and issued again. Until all members have met this node, or the wait has passed, it "+
+			"votes for nobody, and then only for the candidate with the longest log. Start it without --trust-data the next time",
 			"wait", cfg.TrustWait, "log_ends_at", stored.Last, "term", stored.Term, "known_committed", known.Committed)
 		p.floor = 0
 	case stored.Last < known.Committed:
@@ -141,7 +141,7 @@ func endOf(s raftguard.Store) (last, term uint64, err error) {
 	return last, term, err
 }
 
-// Started tells that the library runs.
+// Started sets the running library.
 func (p *Witness) Started(r *raft.Raft) { p.raft.Store(r) }
 
 // Running returns the library, nil before it runs.
@@ -166,17 +166,17 @@ func (p *Witness) Own() witness.DiskState {
 	return now
 }
 
-// Age returns how long this process has run.
+// Age returns the running time of this process.
 func (p *Witness) Age() time.Duration { return time.Since(p.begun) }
 
-// StatOf returns a number of the library's figures, which it gives as text. Nothing else of
-// it has the term of the last entry.
+// StatOf returns a number from the library's statistics, which are texts. The library has no other
+// access to the term of the last entry.
 func StatOf(stats map[string]string, name string) uint64 {
 	n, _ := strconv.ParseUint(stats[name], 10, 64) // Always a number.
 	return n
 }
 
-// Reached returns the term on this node's disk, and an index that it knows to be committed.
+// Reached returns the term on this node's disk, and an index that is known to be committed.
 func (p *Witness) Reached() (term, committed uint64) {
 	r := p.raft.Load()
 	if r == nil {
@@ -186,7 +186,7 @@ func (p *Witness) Reached() (term, committed uint64) {
 	return r.CurrentTerm(), min(r.CommitIndex(), last)
 }
 
-// Committed returns the newest index that this node knows to be committed.
+// Committed returns the newest index that is known to be committed on this node.
 func (p *Witness) Committed() uint64 {
 	if r := p.raft.Load(); r != nil {
 		return max(p.floor, r.CommitIndex())
@@ -194,7 +194,7 @@ func (p *Witness) Committed() uint64 {
 	return p.floor
 }
 
-// Duty saves what is known. Nothing waits for it.
+// Duty saves the witness's knowledge. Nothing waits for it.
 func (p *Witness) Duty() duty.Duty {
 	return duty.Duty{
 		Name: "witness", Every: witnessEvery, Check: duty.Always(p.Save),
@@ -202,9 +202,9 @@ func (p *Witness) Duty() duty.Duty {
 	}
 }
 
-// Save stores the known disk states of all members, and what is committed, if that has changed.
-// One caller saves at a time: the duty, and at last the end of the node, since a node that comes
-// back must notice what was set back meanwhile.
+// Save stores the known disk states of all members, and the committed index, if they have changed.
+// One caller saves at a time: the duty, and finally the end of the node, since a node that starts
+// again must notice whether it was set back meanwhile.
 func (p *Witness) Save(context.Context) error {
 	members, newest := p.Known()
 	at := p.Committed()

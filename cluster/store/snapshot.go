@@ -22,8 +22,9 @@ import (
 )
 
 const (
-	// These four names are the library's.
+	// These five names are the library's.
 	snapshotDir = "snapshots"
+	testFile    = "permTest"
 	metaFile    = "meta.json"
 	stateFile   = "state.bin"
 	draftSuffix = ".tmp"
@@ -67,6 +68,9 @@ func openSnapshots(cfg Config, guard *guard) (*Snapshots, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The library writes this file to test its permissions, and removes it. Where it is there
+	// already, the next start needs no inode.
+	_ = os.WriteFile(filepath.Join(dir, testFile), nil, fileMode)
 	s := &Snapshots{files: files, dir: dir, guard: guard, recording: disklock.New(), record: func(uint64) error { return nil }}
 	meta, err := s.newest()
 	if err != nil {

@@ -193,7 +193,7 @@ func TestUnfinishedSnapshotIsRemoved(t *testing.T) {
 	sink, err := s.Create(1, 9, 1, snapshotServers, 1, transport)
 	must(t, err)
 	openTestSnapshots(t, cfg)
-	if left, _ := filepath.Glob(filepath.Join(cfg.Dir, snapshotDir, "*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(cfg.Dir, snapshotDir, "*-*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 	_ = sink.Cancel()

@@ -27,7 +27,7 @@ var (
 	// it is not damage.
 	ErrRead = errors.New("a read from the disk failed")
 	// ErrInUse means that another process has the directory open.
-	ErrInUse = errors.New("data directory is in use by another process")
+	ErrInUse = errors.New("data directory is in use by another process: stop it first")
 	// ErrForeign means that the directory belongs to another node id.
 	ErrForeign = errors.New("data directory belongs to another node")
 	// ErrMissing means that the file should exist and does not.

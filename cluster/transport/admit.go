@@ -48,6 +48,7 @@ func (s *stream) admit(raw net.Conn, spoke func()) (admitted net.Conn, g greetin
 	status, why := s.judge(ctx, g, state)
 	a := greetingReply{Status: status, ID: s.local, Process: s.cfg.Process}
 	if status == OK { // Other nodes need not know why.
+		s.know(raw.RemoteAddr())
 		a.Disk = s.cfg.Witness.Own()
 	}
 	if _, err := conn.Write(encode(a)); err != nil {
@@ -127,7 +128,7 @@ func secure(ctx context.Context, conn *tls.Conn) (net.Conn, *tls.ConnectionState
 	return conn, &state, nil
 }
 
-// judge decides about a greeting. The error says why the dialler was set back, if so.
+// judge decides about a greeting. The error has the reason if the dialler was set back.
 func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionState) (Status, error) {
 	if g.Purpose > forCalls {
 		return OtherVersion, nil
@@ -148,6 +149,7 @@ func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionSta
 	if err := s.cfg.Witness.Accept(peer.ID, g.Process, disk, asked); err != nil {
 		return SetBack, err
 	}
+	s.nodes.greeted(id)
 	s.nodes.tell(id, disk)
 	s.replaced(peer.ID, g.Process)
 	return OK, nil

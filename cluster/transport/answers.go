@@ -24,9 +24,9 @@ var errNewerLeader = errors.New("another node leads a newer term")
 // SendSeq counts the messages that this node has sent.
 type SendSeq uint64
 
-// answers holds, per node, what the node has answered to this node's messages as a leader. The
-// library does not relate an answer to its message: after a pause of this process, it would
-// take an answer from before the pause as a sign that it still leads.
+// answers holds, per node, the node's answers to this node's messages as a leader. The library does
+// not relate an answer to its message: after a pause of this process, it would take an answer from
+// before the pause as a sign that it still leads.
 type answers struct {
 	mu  sync.Mutex
 	seq SendSeq
@@ -55,8 +55,8 @@ type progress struct {
 	unanswered SendSeq
 }
 
-// freshMatch is how long an answer to an append shows that the leader replicates to the
-// node. A leader sends an append at least every commit timeout.
+// freshMatch is the time for which an answer to an append shows that the leader replicates
+// to the node. A leader sends an append at least every commit timeout.
 const freshMatch = 2 * time.Second
 
 func newAnswers() *answers { return &answers{byID: map[raft.ServerID]*progress{}} }
@@ -122,9 +122,9 @@ func (a *answers) clear(id raft.ServerID) {
 	a.of(id).unanswered = 0
 }
 
-// Match returns the index up to which a node's log is known to equal that of the leader of
-// term, this node, by the node's newest answer to an append; 0 if there was no answer within
-// 2 s. Without one the leader sends the node heartbeats, which compare nothing, or a snapshot.
+// Match returns the index up to which a node's log is known to equal that of the leader of term,
+// this node, by the node's newest answer to an append; 0 if there was no answer within 2 s. Without
+// a known match the leader sends the node heartbeats, which compare nothing, or a snapshot.
 func (t *Transport) Match(id raft.ServerID, term uint64) uint64 {
 	t.answers.mu.Lock()
 	defer t.answers.mu.Unlock()
@@ -270,7 +270,7 @@ func endedConnection(err error) bool {
 	return errors.As(err, &broken) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
-// acknowledged reports to the Witness what an answer proves about a member's disk. An answer
+// acknowledged reports to the Witness the disk state that an answer proves of a member. An answer
 // to a pre-vote proves nothing: its term is on no disk.
 func (t *Transport) acknowledged(id raft.ServerID, term, match, committed uint64) {
 	t.stream.cfg.Witness.Acknowledged(string(id), term, match, committed)

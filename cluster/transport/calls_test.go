@@ -108,8 +108,8 @@ func TestCallsOfStrangersAreRefused(t *testing.T) {
 	}
 }
 
-// TestAnUnknownPurposeIsAnotherVersion: a node of another program that uses connections for
-// more is told so, and is not taken for gone.
+// TestAnUnknownPurposeIsAnotherVersion: a node of another program, with further purposes of
+// connections, gets that answer, and is not taken for gone.
 func TestAnUnknownPurposeIsAnotherVersion(t *testing.T) {
 	b := newBook()
 	a := start(t, b, "A", nil)
@@ -127,8 +127,8 @@ func TestAnUnknownPurposeIsAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestCallsHideNoLostLeader: a leader's connection for calls says nothing of its leadership: the
-// end of its last one for messages is noticed beside it, and its own end is none.
+// TestCallsHideNoLostLeader: a leader's connection for calls is no sign of its leadership: the end
+// of its last connection for messages is noticed beside it, and its own end is ignored.
 func TestCallsHideNoLostLeader(t *testing.T) {
 	b := newBook()
 	leader, follower := start(t, b, "A", nil), start(t, b, "B", nil)

@@ -17,7 +17,7 @@ import (
 
 var discard = slog.New(slog.DiscardHandler)
 
-// counter is a state machine that counts what it applied.
+// counter is a state machine that counts applied entries.
 type counter struct {
 	mu sync.Mutex
 	n  int

@@ -17,7 +17,7 @@ const (
 	// DefaultTimeout bounds sending one message and waiting for its answer. Replication to
 	// a node that vanished silently hangs for this time.
 	DefaultTimeout = 2 * time.Second
-	// DefaultInstallTimeout bounds how long a snapshot may make no progress before its sender
+	// DefaultInstallTimeout bounds the time without progress of a snapshot; after it the sender
 	// gives up. A follower may be busy that long before it reads the snapshot.
 	DefaultInstallTimeout = 30 * time.Second
 	// DefaultDialTimeout bounds the name lookup, the connect and both handshakes. It is below
@@ -32,11 +32,15 @@ const (
 	DefaultMaxPool = 3
 	// probeTimeout bounds a probe, which checks that a dialler is the member it claims to be.
 	probeTimeout = 250 * time.Millisecond
+	// leastBackoff and maxBackoff bound the pause between two dials of a member that does not vote,
+	// and has never answered this process; it is as long as the dials have failed already. A node
+	// that comes up greets all members, which ends it.
+	leastBackoff, maxBackoff = time.Second, 30 * time.Second
 	// refusalLogEvery is the interval at which an unchanged refusal is logged.
 	refusalLogEvery = 10 * time.Second
 )
 
-// Peer is a present or former member, as the Directory knows it.
+// Peer is a present or former member, as listed by the Directory.
 type Peer struct {
 	// ID is the Raft id, 32 hexadecimal digits.
 	ID string
@@ -46,6 +50,9 @@ type Peer struct {
 	Address string
 	// Removed means that the id was a member and never will be again.
 	Removed bool
+	// Voter is false for a member that does not vote, or not yet: the process at its address may
+	// never have been a node.
+	Voter bool
 }
 
 // Directory is the table of members. It is read at each dial and each accept, so it must be
@@ -77,7 +84,7 @@ type TLS struct {
 	NamesTag func(state tls.ConnectionState, tag string) bool
 }
 
-// Config is what New needs. Its functions are called on any goroutine; all of them are required.
+// Config configures New. Its functions are called on any goroutine; all of them are required.
 type Config struct {
 	// Process is the number of this process; 0 means a random one.
 	Process uint64
@@ -96,9 +103,10 @@ type Config struct {
 	Configured func() uint64
 	// VoteAnswered is called for each answered request for a vote, with the time to the answer.
 	VoteAnswered func(took time.Duration)
-	// LeaderHeard is called for each request of a leader, with the time since the one before of
-	// the same term. AnswerHeard is called for each answer to a request of this node as a leader,
-	// with the time since the answer before, of any member, in the same term. Both must be quick.
+	// LeaderHeard is called for each request of a leader, with the time since the previous request
+	// of the same term. AnswerHeard is called for each answer to a request of this node as a
+	// leader, with the time since the previous answer, of any member, in the same term. Both must
+	// be quick.
 	LeaderHeard, AnswerHeard func(from raft.ServerID, gap time.Duration)
 	// Dial overrides the Address of nodes, by tag.
 	Dial map[string]string

@@ -17,8 +17,8 @@ import (
 // library reads accepted connections without a deadline.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// callsKeepAlive detects it within 4 s on connections for calls, about as soon as unanswered
-// pings do: an idle one would fail the next call.
+// callsKeepAlive detects a dead peer within 4 s on connections for calls, about as soon as
+// unanswered pings do: an idle connection to it would fail the next call.
 var callsKeepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3}
 
 func setKeepAlive(conn net.Conn, why purpose) {
@@ -33,7 +33,15 @@ func setKeepAlive(conn net.Conn, why purpose) {
 
 // ListenTCP opens a Raft port. Connections get their keep-alive once they are admitted.
 func ListenTCP(address string) (net.Listener, error) {
-	port := net.ListenConfig{KeepAlive: -1, Control: func(_, _ string, c syscall.RawConn) error { return c.Control(keepSilent) }}
+	port, err := openPort(address, keepSilent)
+	if err != nil {
+		return nil, err
+	}
+	return divide(port.(*net.TCPListener)), nil
+}
+
+func openPort(address string, options func(fd uintptr)) (net.Listener, error) {
+	port := net.ListenConfig{KeepAlive: -1, Control: func(_, _ string, c syscall.RawConn) error { return c.Control(options) }}
 	port.SetMultipathTCP(false) // Not every kernel can defer the accept of silent connections of Multipath TCP.
 	return port.Listen(context.Background(), "tcp", address)
 }

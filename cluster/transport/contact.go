@@ -16,8 +16,8 @@ type Contact struct {
 	Leader raft.ServerID
 	// Heard is when the leader's last request arrived.
 	Heard time.Time
-	// Connected means that the leader has a connection to this node. A leader always has
-	// one, since heartbeats use it.
+	// Connected means that the leader has a connection to this node. A leader always has a
+	// connection, since heartbeats use it.
 	Connected bool
 }
 

@@ -54,8 +54,8 @@ func TestTheEndOfALeaderIsNoticed(t *testing.T) {
 	}
 }
 
-// TestARefusalIsAnAnswer: a member that refuses a greeting is running; another node's refusal
-// says nothing about the member.
+// TestARefusalIsAnAnswer: a member that refuses a greeting is running; another node's refusal is no
+// sign of the member.
 func TestARefusalIsAnAnswer(t *testing.T) {
 	b, others := newBook(), newBook()
 	start(t, others, "A", nil)

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrUnknownPeer means that the Directory does not have the node to dial.
-var ErrUnknownPeer = errors.New("the table of members does not know this node")
+var ErrUnknownPeer = errors.New("the table of members does not have this node")
 
 // RefusedError is the error of a dial that a node refused.
 type RefusedError struct {
@@ -85,15 +85,22 @@ type greeted struct {
 	answer    greetingReply
 }
 
-// greet connects to a node, runs both handshakes, and checks that the node is the intended
-// one. The returned connection has no deadline.
+// greet connects to a node, runs both handshakes, and checks that it is the intended node. The
+// returned connection has no deadline.
 func (s *stream) greet(ctx context.Context, peer Peer, why purpose) (greeted, error) {
+	if err := s.nodes.heldBack(peer); err != nil && why != forProbe {
+		return greeted{}, err
+	}
 	open, err := s.tryGreet(ctx, peer, why)
 	switch {
 	case processAnswers(err):
 		s.nodes.reached(raft.ServerID(peer.ID))
 	case why != forProbe && !errors.Is(ctx.Err(), context.Canceled): // probeTimeout is too short to tell that a member is down.
 		s.nodes.unreached(raft.ServerID(peer.ID), err)
+		if held := s.nodes.heldBack(peer); held != nil && s.refused.allow(peer.ID+"unseen") {
+			s.cfg.Logger.Warn("a member that has not answered yet is dialled less and less often",
+				"tag", peer.Tag, "address", s.addressOf(peer), "error", held)
+		}
 	}
 	return open, err
 }
@@ -128,6 +135,7 @@ func (s *stream) tryGreet(ctx context.Context, peer Peer, why purpose) (greeted,
 		_ = raw.Close()
 		return greeted{}, err
 	}
+	s.know(raw.RemoteAddr())
 	if why != forProbe {
 		s.nodes.accepted(raft.ServerID(peer.ID))
 	}

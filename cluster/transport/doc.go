@@ -17,6 +17,6 @@
 // Without TLS the handshake is no protection against an attacker on the network: it
 // separates nodes that are misconfigured, copied or wiped.
 //
-// The package does not own the table of members, and does not decide what a refused node
-// does: it reports refusals.
+// The package does not own the table of members. It reports refusals; the reaction of a refused
+// node is decided elsewhere.
 package transport

@@ -97,8 +97,8 @@ func (g *gate) mayElect(log func() witness.DiskState) error {
 		return nil
 	}
 	if peer, _ := g.s.cfg.Directory.Lookup(string(voter)); g.s.refused.allow("trusted " + peer.Tag) {
-		g.s.cfg.Logger.Warn("this node, started with --trust-data, elects none whose log ends before that of a voter it has met: let that one "+
-			"run; if it is lost for good, start this node again, with --trust-data, while that one is away", "voter", peer.Tag)
+		g.s.cfg.Logger.Warn("this node, started with --trust-data, refuses candidates whose log is shorter than this voter's: start "+
+			"the voter; if it is lost for good, restart this node with --trust-data while the voter is down", "voter", peer.Tag)
 	}
 	return errNotFurthest
 }

@@ -145,18 +145,18 @@ func (i *inbound) contact() Contact {
 // led returns the newest term of a leader, 0 if there was none.
 func (i *inbound) led() uint64 { return i.contact().Term }
 
-// witnessed reports to the Witness what a request proves about the leader's disk: its term
-// and its committed entries. Newer entries may be sent before they are on the leader's disk.
+// witnessed reports to the Witness the disk state that a request proves of the leader: its term and
+// its committed entries. Newer entries may be sent before they are on the leader's disk.
 func (i *inbound) witnessed(r *raft.AppendEntriesRequest) {
 	if len(r.ID) > 0 {
 		i.s.cfg.Witness.Acknowledged(string(r.ID), r.Term, 0, r.LeaderCommitIndex)
 	}
 }
 
-// alignWithSnapshot lets entries follow the end of the snapshot that Raft installed. The
-// library compares the previous entry with the last entry of the log from before the
-// snapshot, if that log was as long, and would get the same snapshot until there is a newer
-// one. Without a previous entry it compares nothing.
+// alignWithSnapshot lets entries follow the end of the snapshot that Raft installed. The library
+// compares the previous entry with the last entry of the log from before the snapshot, if that log
+// was as long, and would get the same snapshot until there is a newer snapshot. Without a previous
+// entry it compares nothing.
 func (i *inbound) alignWithSnapshot(r *raft.AppendEntriesRequest) {
 	if s := i.installed; s != nil && s.LastLogIndex == r.PrevLogEntry && s.LastLogTerm == r.PrevLogTerm {
 		r.PrevLogEntry, r.PrevLogTerm = 0, 0

@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// header is what a node with the given tag puts into its messages.
+// header is the header of the messages of a node with the given tag.
 func header(tag string) raft.RPCHeader {
 	return raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(idOf(tag)), Addr: []byte(idOf(tag))}
 }
@@ -195,7 +195,7 @@ func TestASnapshotThatTheLogHasIsNotInstalled(t *testing.T) {
 	must(t, <-installed)
 }
 
-// TestTwoSnapshotsAtATime: a retry arrives while Raft has the first one.
+// TestTwoSnapshotsAtATime: a retry arrives while Raft reads the first snapshot.
 func TestTwoSnapshotsAtATime(t *testing.T) {
 	i := newInstalling(t)
 	first := i.send()
@@ -233,7 +233,7 @@ func TestAVoteDoesNotWaitForASilentLeader(t *testing.T) {
 		_ = candidate.RequestPreVote(i.to, Address(i.to), &raft.RequestPreVoteRequest{RPCHeader: header("C"), Term: 4},
 			&raft.RequestPreVoteResponse{})
 	}()
-	// Like Raft's main goroutine, this one takes nothing else before it has read.
+	// Like Raft's main goroutine, this goroutine takes nothing else before it has read.
 	late := time.AfterFunc(10*time.Second, a.CloseStreams)
 	_, err := io.Copy(io.Discard, snapshot.Reader)
 	if !late.Stop() {
@@ -335,7 +335,7 @@ func (r reading) arrives(what any) {
 	}
 }
 
-// givenUp reports whether the sender's connection is closed; no other one may be.
+// givenUp reports whether the sender's connection is closed; no other connection may be.
 func (r reading) givenUp() bool {
 	synctest.Wait()
 	r.conns.mu.Lock()

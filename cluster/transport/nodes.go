@@ -9,7 +9,7 @@ import (
 	"github.com/idnode/idnode/cluster/witness"
 )
 
-// nodes is what this process knows of other nodes, by Raft id. It is safe for concurrent use.
+// nodes is this process's knowledge of other nodes, by Raft id. It is safe for concurrent use.
 type nodes struct {
 	mu   sync.Mutex
 	byID map[raft.ServerID]knownNode
@@ -22,10 +22,12 @@ type knownNode struct {
 	accepted bool
 	// disk is the node's disk state, from its greeting or answer; nil before that.
 	disk *witness.DiskState
+	// seen means that the node has greeted this process, or answered it.
+	seen bool
 	// dialFailed is the error of the newest dial of its Raft port, nil if that succeeded;
-	// failing is when the first since the last success failed.
-	dialFailed error
-	failing    time.Time
+	// failing is when the first since the last success failed, and failed when the newest did.
+	dialFailed      error
+	failing, failed time.Time
 }
 
 func newNodes() *nodes { return &nodes{byID: map[raft.ServerID]knownNode{}} }
@@ -50,17 +52,34 @@ func (n *nodes) tell(id raft.ServerID, disk witness.DiskState) {
 	n.change(id, func(n *knownNode) { n.disk = &disk })
 }
 
+// greeted records that the node has greeted this process, and proved who it is.
+func (n *nodes) greeted(id raft.ServerID) { n.change(id, func(n *knownNode) { n.seen = true }) }
+
 func (n *nodes) reached(id raft.ServerID) {
-	n.change(id, func(n *knownNode) { n.dialFailed, n.failing = nil, time.Time{} })
+	n.change(id, func(n *knownNode) { n.seen, n.dialFailed, n.failing = true, nil, time.Time{} })
 }
 
 func (n *nodes) unreached(id raft.ServerID, err error) {
 	n.change(id, func(n *knownNode) {
+		n.failed = time.Now()
 		if n.dialFailed == nil {
-			n.failing = time.Now()
+			n.failing = n.failed
 		}
 		n.dialFailed = err
 	})
+}
+
+// heldBack returns why a member is not dialled yet; nil if it may be.
+func (n *nodes) heldBack(peer Peer) error {
+	of := n.get(raft.ServerID(peer.ID))
+	if peer.Voter || of.seen || of.dialFailed == nil {
+		return nil
+	}
+	wait := min(max(of.failed.Sub(of.failing), leastBackoff), maxBackoff)
+	if time.Since(of.failed) >= wait {
+		return nil
+	}
+	return of.dialFailed
 }
 
 // beyond returns one of the nodes whose log is more up-to-date than log; false if there is none.
@@ -78,6 +97,15 @@ func (n *nodes) beyond(ids []raft.ServerID, log witness.DiskState) (raft.ServerI
 func (t *Transport) Unreachable(id raft.ServerID) (since time.Time, err error) {
 	n := t.stream.nodes.get(id)
 	return n.failing, n.dialFailed
+}
+
+// HeldBack returns why a member is not dialled for a while; nil if it may be: see leastBackoff.
+func (t *Transport) HeldBack(id raft.ServerID) error {
+	peer, err := t.stream.lookup(string(id))
+	if err != nil {
+		return err
+	}
+	return t.stream.nodes.heldBack(peer)
 }
 
 // Greeted reports whether a node has accepted a greeting of this process.

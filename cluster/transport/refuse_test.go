@@ -30,7 +30,7 @@ func mustID(t testing.TB, s string) nodeid.ID {
 	return i
 }
 
-// greetingOf is what the member with one tag says when it dials another.
+// greetingOf is the greeting of the member with one tag to another.
 func greetingOf(t testing.TB, from, to string) greeting {
 	return greeting{forRaft, clusterID(testCluster), mustID(t, idOf(from)), mustID(t, idOf(to)), newProcess(), trusted}
 }
@@ -105,8 +105,8 @@ func TestStrangersAreRefused(t *testing.T) {
 
 func isReset(err error) bool { return strings.Contains(err.Error(), "reset by peer") }
 
-// TestWhatIsNoGreetingIsCutOff sends what port scanners, web browsers and
-// attackers send. The connection ends without a word.
+// TestWhatIsNoGreetingIsCutOff sends the bytes of port scanners, web browsers and attackers. The
+// connection ends without an answer.
 func TestWhatIsNoGreetingIsCutOff(t *testing.T) {
 	t.Parallel()
 	a := start(t, newBook(), "A", func(c *Config) { c.AcceptTimeout = 300 * time.Millisecond })

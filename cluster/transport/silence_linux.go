@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// silence is how long the kernel defers the accept of a silent connection. Members send at
+// silence is the time for which the kernel defers the accept of a silent connection. Members send at
 // once, so strangers that open connections and send nothing do not delay them: only
 // connections with data are in the port's queue.
 const silence = 3 * time.Second

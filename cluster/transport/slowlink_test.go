@@ -75,7 +75,7 @@ func (n *slowLinks) dial(ctx context.Context, address string) (net.Conn, error) 
 	}
 }
 
-// carry brings what is sent to the other side at the rate.
+// carry copies bytes to the other side at the rate.
 func (n *slowLinks) carry(to, from net.Conn) {
 	queue := make(chan []byte, n.buffer)
 	go func() {
@@ -104,7 +104,7 @@ func (n *slowLinks) carry(to, from net.Conn) {
 	_ = to.Close()
 }
 
-// receiver is a node's Raft that reads, and restores for a while, what snapshots it gets.
+// receiver is a node's Raft that reads snapshots, and restores each for a while.
 type receiver struct {
 	from     <-chan raft.RPC
 	restores time.Duration

@@ -9,10 +9,15 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"golang.org/x/time/rate"
 
 	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/internal/pause"
 )
+
+// strangersPerSecond bounds the accepted connections from addresses of no member, after a burst
+// of strangersBurst. A member that comes from a new address waits among them, once.
+const strangersPerSecond, strangersBurst = 100, 64
 
 // stream is the raft.StreamLayer: it gives the library only connections whose other end was
 // checked.
@@ -32,12 +37,14 @@ type stream struct {
 	// setBack means that a member has seen data of this node's disk that the disk has lost.
 	setBack atomic.Bool
 
+	// know is dividedPort.Know.
+	know func(member net.Addr)
 	// ready hands accepted connections to Accept, and calls those for calls to Calls.
 	ready, calls chan net.Conn
 	// ctx ends with Close.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// work counts the accept loop and the handshakes.
+	// work counts the accept loops and the handshakes.
 	work sync.WaitGroup
 }
 
@@ -51,16 +58,28 @@ func newStream(cfg Config) *stream {
 		pending: newPending(cfg.MaxPending),
 		nodes:   newNodes(), refusals: newLimiter(refusalLogEvery), refused: newLimiter(refusalLogEvery),
 		ready: make(chan net.Conn), calls: make(chan net.Conn),
-		ctx: ctx, cancel: cancel,
+		ctx: ctx, cancel: cancel, know: func(net.Addr) {},
 	}
-	s.work.Go(s.acceptLoop)
+	if port, ok := cfg.Listener.(dividedPort); ok {
+		s.know = port.Know
+		s.work.Go(func() { s.acceptLoop(port.Strangers(), rate.NewLimiter(strangersPerSecond, strangersBurst)) })
+	}
+	s.work.Go(func() { s.acceptLoop(cfg.Listener, rate.NewLimiter(rate.Inf, 0)) })
 	return s
 }
 
-// acceptLoop accepts connections. It never waits for the other side.
-func (s *stream) acceptLoop() {
+// dividedPort is a port that accepts connections from members' known addresses. Strangers accepts
+// those from all other addresses.
+type dividedPort interface {
+	Strangers() net.Listener
+	Know(member net.Addr)
+}
+
+// acceptLoop accepts connections at a rate. It never waits for the other side.
+func (s *stream) acceptLoop(port net.Listener, atMost *rate.Limiter) {
 	for {
-		raw, err := s.cfg.Listener.Accept()
+		_ = atMost.Wait(s.ctx)
+		raw, err := port.Accept()
 		if s.ctx.Err() != nil {
 			if err == nil {
 				_ = raw.Close()

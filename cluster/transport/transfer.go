@@ -22,8 +22,8 @@ type transfer struct {
 // BeginTransfer lets Raft tell a voter to campaign, until EndTransfer.
 func (t *Transport) BeginTransfer() { t.transfer.set(true) }
 
-// EndTransfer reports whether Raft has told a voter to campaign since BeginTransfer; the voter may
-// not have got it. If not, Raft tells none until the next BeginTransfer.
+// EndTransfer reports whether Raft has told a voter to campaign since BeginTransfer; the message
+// may have been lost. If not, Raft tells no voter until the next BeginTransfer.
 func (t *Transport) EndTransfer() (told bool) { return t.transfer.set(false) }
 
 func (t *transfer) set(open bool) (told bool) {

@@ -84,8 +84,9 @@ func (t *Transport) Needed() uint64 { return t.catchUps.Needed() }
 // Disconnect closes the connections to and from one node, so that it has to greet again, and
 // forgets its process. It is called for a member that was removed, or has moved.
 func (t *Transport) Disconnect(id raft.ServerID) {
-	t.stream.nodes.reached(id) // The new address was not dialled yet.
-	t.stream.nodes.change(id, func(n *knownNode) { n.process = 0 })
+	t.stream.nodes.change(id, func(n *knownNode) {
+		n.process, n.seen, n.dialFailed, n.failing = 0, false, nil, time.Time{} // The new address was not dialled yet.
+	})
 	t.catchUps.Ended(id)
 	t.stream.conns.closeIf(func(c *conn) bool { return c.peer == string(id) })
 }

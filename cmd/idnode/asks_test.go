@@ -70,6 +70,7 @@ var whatAsks = map[string]struct{ line, never string }{
 	"recover":            {line: ""}, // It needs a data directory: test/e2e has it.
 	"release":            {line: "release users/x"},
 	"restore":            {line: "restore BACKUP --skip-ahead 1"},
+	"series allot":       {never: "a range that gave no number can be taken back, and allotted again"},
 	"series close":       {line: "series close invoices 2026"},
 	"series confirm":     {never: caller},
 	"series define":      {never: adds},
@@ -80,7 +81,7 @@ var whatAsks = map[string]struct{ line, never string }{
 	"series report":      {never: reads},
 	"series resume":      {line: "series resume invoices"},
 	"series show":        {never: reads},
-	"series take":        {never: adds},
+	"series take":        {line: "series take invoices --key k --number 7 --because r"},
 	"series verify":      {never: reads},
 	"series void":        {line: "series void invoices --key k --reason r"},
 	"series who-has":     {never: reads},
@@ -182,7 +183,7 @@ func changesNothingUnasked(t *testing.T, line string) {
 	}
 	before := map[string]string{contexts: string(mustRead(t, contexts)), files["FILE"]: "old"}
 	got := commandEnv(t, []string{"XDG_CONFIG_HOME=" + dir}, words...)
-	if got.code != exitUsage || !strings.Contains(got.stderr, "nothing was done: this asks before it is done") {
+	if got.code != exitUsage || !strings.Contains(got.stderr, "nothing was done: the command asks first") {
 		t.Errorf("%+v, want the question, and exit code %d", got, exitUsage)
 	}
 	for _, req := range node.requests() {

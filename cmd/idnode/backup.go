@@ -13,23 +13,24 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/bytesize"
 	"github.com/idnode/idnode/transfer"
+	"github.com/idnode/idnode/transfer/counterfile"
 )
 
 func newBackupCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE|DIR",
 		Short: "Write a backup of the whole cluster into a file",
-		Long: `Writes everything the cluster knows at one moment into FILE: counters, claims,
-tags, settings, and the remembered request ids. Any node gives it while it serves.
+		Long: `Writes the state of the cluster at one moment into FILE: counters, claims, tags,
+settings, and the remembered request ids. Any node that serves can be asked.
 The file is read back and checked before it gets its name. If FILE is -, it goes to
-the standard output, and counts only if the exit code is 0.
+the standard output, and is complete only if the exit code is 0.
 
 With --keep N it goes into the directory DIR, under a name made of its time, its log
 index and the cluster's id, and of that cluster's backups there the N newest stay. The
 others are deleted only after the new one is whole. That is for timers: it never asks.
 
-With --stale it is what the node asked knows by itself: that needs no quorum, and
-may lack the newest ids.`,
+With --stale it is the state of the node asked: this needs no quorum, and the newest
+ids may be missing.`,
 		Example: `  idnode backup today.backup
   kubectl exec idnode-a-0 -- /idnode backup - > today.backup
   idnode backup /var/backups/idnode --keep 14
@@ -41,7 +42,7 @@ may lack the newest ids.`,
 	a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		if args[0] == standardOutput && !cmd.Flags().Changed("keep") {
 			if a.toTerminal {
-				return usagef("a backup is nothing to read: write it into a file, or send it on")
+				return usagef("a backup is binary: write it into a file, or pipe it into a program")
 			}
 			return streamBackup(ctx, s, a.stdout)
 		}
@@ -72,7 +73,7 @@ func newBackupInspectCommand(a *app) *cobra.Command {
 			return &usageError{err}
 		}
 		return withInput(args[0], a.stdin, func(path string) error {
-			b, err := transfer.Open(path)
+			b, err := openBackup(cmd.Context(), path)
 			if err != nil {
 				return err
 			}
@@ -89,9 +90,9 @@ func addBackup(out *printer, dir string, keep int, write transfer.Write) error {
 		return usagef("--keep must be at least 1, not %d", keep)
 	}
 	if at, err := os.Stat(dir); err != nil {
-		return usagef("with --keep the target is a directory: %v", err)
+		return usagef("--keep needs a directory: %v", err)
 	} else if !at.IsDir() {
-		return usagef("with --keep the target is a directory, and %s is none", dir)
+		return usagef("--keep needs a directory; %s is not one", dir)
 	}
 	path, info, err := transfer.AddBackup(dir, write)
 	if err != nil {
@@ -107,12 +108,29 @@ func addBackup(out *printer, dir string, keep int, write transfer.Write) error {
 // The file names of the standard output and input.
 const standardOutput, standardInput = "-", "-"
 
-// openInput opens a file, or the standard input, which stays open.
-func openInput(path string, stdin io.Reader) (io.ReadCloser, error) {
+// openInput opens a file, or the standard input, which stays open. It is read until ctx ends.
+func openInput(ctx context.Context, path string, stdin io.Reader) (io.ReadCloser, error) {
 	if path == standardInput {
 		return io.NopCloser(stdin), nil
 	}
-	return os.Open(path)
+	file, err := untilEnd(ctx, func() (*os.File, error) { return os.Open(path) })
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{&input{ctx, file}, file}, nil
+}
+
+// openBackup reads a whole backup, or until ctx ends.
+func openBackup(ctx context.Context, path string) (*transfer.Backup, error) {
+	return untilEnd(ctx, func() (*transfer.Backup, error) { return transfer.Open(path) })
+}
+
+// readCounters reads a whole list of counters, or until ctx ends.
+func readCounters(ctx context.Context, path string, form transfer.Form, database string) ([]counterfile.Counter, error) {
+	return untilEnd(ctx, func() ([]counterfile.Counter, error) { return transfer.ReadCounters(path, form, database) })
 }
 
 // withInput calls use with a file that can be read again: of the standard input, with a copy.
@@ -132,16 +150,13 @@ func withInput(path string, stdin io.Reader, use func(path string) error) error 
 }
 
 func printBackup(w io.Writer, path string, b *idnodev1.BackupInfo) {
-	c := b.GetCounts()
 	rows := [][2]string{
 		{"file", fmt.Sprintf("%s, %s, format %d, whole", path, bytesize.Size(b.GetSize()).Rounded(), b.GetFormat())},
 		{"cluster", b.GetClusterId()},
 		{"log index", fmt.Sprintf("%d, log format %d", b.GetLogIndex(), b.GetLogFormat())},
 		{"taken", fmt.Sprintf("%s by node %s, %s", moment(b.GetTime()), b.GetNodeTag(), b.GetVersion())},
 		{"state", fmt.Sprintf("%016x", b.GetStateHash())},
-		{"holds", fmt.Sprintf("%d databases, %d identities, %d HiLo tags, %d claims, %d series with %d keys, %d request ids, %s of names",
-			c.GetDatabases(), c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), c.GetSeriesKeys(), c.GetRequestIds(),
-			bytesize.Size(c.GetBytes()).Rounded())},
+		{"holds", counted(b.GetCounts(), "")},
 	}
 	if b.GetFloor() > 0 || b.GetEpoch() > 0 {
 		rows = append(rows, [2]string{"floor", fmt.Sprintf("unknown names begin above %d; recovered %d times", b.GetFloor(), b.GetEpoch())})

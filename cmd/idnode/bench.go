@@ -30,7 +30,7 @@ func newBenchCommand(a *app) *cobra.Command {
 		Use:   "bench",
 		Short: "Put a load on a cluster and measure it",
 		Long: `Lets callers take ids for a while and prints how many, how fast, and what failed.
-The callers are spread over all endpoints. It fails if an id came twice.
+The callers are spread over the endpoints that answer. It fails if an id came twice.
 
 Identities and ranges are taken under names of their own, which stay in the
 cluster, in the database bench. With --cluster a cluster of real processes with data in a temporary
@@ -105,6 +105,7 @@ func (o *benchOptions) run(ctx context.Context, a *app, s *clusterClient) error 
 	return err
 }
 
+// connect connects to the endpoints, and warns of those that are not reached: the others are measured.
 func (o *benchOptions) connect(ctx context.Context, s *clusterClient) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -112,14 +113,22 @@ func (o *benchOptions) connect(ctx context.Context, s *clusterClient) error {
 		return err
 	}
 	o.cfg.Conns = nil
+	var unreached error
 	for _, endpoint := range s.Endpoints {
 		conn, err := s.connect(ctx, endpoint)
-		if err != nil {
-			return &unavailableError{err}
+		if err == nil {
+			o.cfg.Conns = append(o.cfg.Conns, conn)
+			continue
 		}
-		o.cfg.Conns = append(o.cfg.Conns, conn)
+		if len(s.Endpoints) > 1 {
+			fmt.Fprintf(s.stderr, "idnode: warning: it is measured without %s: %s\n", endpoint, printable(describe(err)))
+		}
+		unreached = &unavailableError{err}
 	}
-	return nil
+	if len(o.cfg.Conns) > 0 {
+		return nil
+	}
+	return unreached
 }
 
 // measure runs the load and shows each second how far it is.

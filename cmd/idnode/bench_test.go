@@ -14,6 +14,7 @@ import (
 
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/bench"
+	"github.com/idnode/idnode/internal/freeport"
 )
 
 func TestBenchRefusesNonsense(t *testing.T) {
@@ -78,6 +79,18 @@ func TestBenchMeasures(t *testing.T) {
 }
 
 // TestBenchWithoutATemporaryFolder: a cluster that cannot be started is an error, and no panic.
+// TestBenchWithoutANode: where a node is gone the others are measured, and without any there is nothing to measure.
+func TestBenchWithoutANode(t *testing.T) {
+	node, gone := newFakeNode(t, counting()), freeport.For(t)
+	r := command(t, "bench", "--endpoint", gone+","+node.addr, "--duration", "200ms", "--op", "echo")
+	if r.code != exitOK || strings.Count(r.stderr, "warning: it is measured without "+gone+": ") != 1 {
+		t.Errorf("%+v", r)
+	}
+	if r := command(t, "bench", "--endpoint", gone, "--duration", "200ms", "--op", "echo"); r.code != exitUnavailable || r.stdout != "" {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestBenchWithoutATemporaryFolder(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
 	if c, err := startBenchCluster(t.Context(), io.Discard, 1, nil); c != nil || !errors.Is(err, fs.ErrNotExist) {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -37,7 +38,12 @@ The command prints the flag that makes the client the administrator of a node.`,
 	f.BoolVar(&o.PFX, "pfx", false, "also write NAME.pfx (PKCS#12) for each certificate, with an empty password")
 	cmd.RunE = a.enter(func(_ *cobra.Command, args []string) error {
 		if len(o.Nodes) == 0 && len(o.Clients) == 0 {
-			return usagef("--node TAG or --client NAME is required: for whom")
+			return usagef("--node TAG or --client NAME is required")
+		}
+		for i, tag := range o.Nodes {
+			if slices.Contains(o.Nodes[:i], tag) {
+				return usagef("--node %s is given twice", tag)
+			}
 		}
 		if err := tlsconf.MakeCerts(args[0], o); errors.Is(err, tlsconf.ErrExists) {
 			return fmt.Errorf("%w; --overwrite replaces it", err)

@@ -20,16 +20,10 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 )
 
-// TestCommands goes through every client command: what it sends, and what it
-// prints as text and as JSON.
-func TestCommands(t *testing.T) {
-	at := time.Date(2024, 5, 1, 12, 0, 0, 500, time.UTC)
-	member := &idnodev1.Member{
-		Tag: "A", Id: "aa", GrpcAddress: "h:1", RaftAddress: "h:2", Role: idnodev1.Role_ROLE_LEADER, LogFormat: 1,
-		Reachable: true, AppliedIndex: 9, Version: "v1",
-	}
-	id := &idnodev1.RequestId{Id: "r"}
-	tests := []commandTest{
+// TestCommandsOfIds goes through the commands that make ids, and read and change counters of identities: what they send, and what they
+// print as text and as JSON.
+func TestCommandsOfIds(t *testing.T) {
+	runCommands(t, []commandTest{
 		{
 			"next users/ --count 2 --separator / --database shop",
 			&idnodev1.GenerateResponse{Ids: []string{"users/1-A", "users/2-A"}, Strategy: idnodev1.Strategy_STRATEGY_SERVER_SIDE, NodeTag: "A"},
@@ -43,17 +37,54 @@ func TestCommands(t *testing.T) {
 				{Prefix: "users/", First: 9, Last: 10, Width: 3, Suffix: "-A"},
 				{Prefix: "users/", First: 9223372036854775807, Last: 9223372036854775807},
 			}},
-			&idnodev1.GenerateRequest{Template: "users|", Count: 1003, RequestId: id, BlocksOnly: true},
+			&idnodev1.GenerateRequest{Template: "users|", Count: 1003, RequestId: requestR, BlocksOnly: true},
 			"users/009-A\nusers/010-A\nusers/9223372036854775807\n",
 			`{"ids":[],"blocks":[{"prefix":"users/","first":"9","last":"10","width":3,"suffix":"-A"},{"prefix":"users/","first":"9223372036854775807","last":"9223372036854775807","width":0,"suffix":""}],"strategy":"STRATEGY_UNSPECIFIED","nodeTag":"","logIndex":"0"}`,
 		},
+		{
+			"claim users/x --separator : --request-id r --retry-since 4",
+			&idnodev1.ClaimResponse{Id: "users/x", LogIndex: 7},
+			&idnodev1.ClaimRequest{Id: "users/x", Separator: ":", RequestId: &idnodev1.RequestId{Id: "r", RetrySince: proto.Uint64(4)}},
+			"users/x\n", `{"id":"users/x","logIndex":"7"}`,
+		},
+		{
+			"release users/x --request-id r --yes",
+			&idnodev1.ReleaseResponse{LogIndex: 7},
+			&idnodev1.ReleaseRequest{Id: "users/x", RequestId: requestR},
+			"users/x\n", `{"logIndex":"7"}`,
+		},
+		{
+			"identity get users --stale",
+			&idnodev1.GetIdentityResponse{Identity: &idnodev1.Identity{Name: "users", Value: 3}},
+			&idnodev1.GetIdentityRequest{Name: "users", Consistency: stale},
+			"3\n", `{"name":"users","value":"3"}`,
+		},
+		{
+			"identity seed users --force --yes --expected 0 --request-id r -- -5",
+			&idnodev1.SeedIdentityResponse{Value: -5},
+			&idnodev1.SeedIdentityRequest{Name: "users", Value: -5, Force: true, Expected: proto.Int64(0), RequestId: requestR},
+			"-5\n", `{"value":"-5","logIndex":"0"}`,
+		},
+		{
+			"identity delete users --forget --yes --request-id r",
+			&idnodev1.DeleteIdentityResponse{Value: 8},
+			&idnodev1.DeleteIdentityRequest{Name: "users", Forget: true, RequestId: requestR},
+			"8\n", `{"value":"8","logIndex":"0"}`,
+		},
+	})
+}
+
+// TestCommandsOfHiLo goes through the commands of ranges.
+func TestCommandsOfHiLo(t *testing.T) {
+	at := time.Date(2024, 5, 1, 12, 0, 0, 500, time.UTC)
+	runCommands(t, []commandTest{
 		{
 			"hilo next users --size 64 --last-size 32 --last-max 7 --last-range-at 2024-05-01T12:00:00.0000005Z --request-id r",
 			&idnodev1.NextRangeResponse{
 				Prefix: "users/", Low: 33, High: 96, Size: 64, NodeTag: "B", RangeAt: timestamppb.New(at),
 				Token: []byte{1, 0xab}, LogIndex: 5,
 			},
-			&idnodev1.NextRangeRequest{Tag: "users", Size: 64, LastSize: 32, LastMax: 7, LastRangeAt: timestamppb.New(at), RequestId: id},
+			&idnodev1.NextRangeRequest{Tag: "users", Size: 64, LastSize: 32, LastMax: 7, LastRangeAt: timestamppb.New(at), RequestId: requestR},
 			"low       33\nhigh      96\nsize      64\nprefix    users/\nnode-tag  B\nrange-at  2024-05-01T12:00:00.0000005Z\ntoken     01ab\n",
 			`{"prefix":"users/","low":"33","high":"96","size":"64","nodeTag":"B","rangeAt":"2024-05-01T12:00:00.000000500Z","token":"Aas=","logIndex":"5","fromReserve":false}`,
 		},
@@ -76,7 +107,7 @@ func TestCommands(t *testing.T) {
 		{
 			"hilo next users --label till3 --request-id r",
 			&idnodev1.NextRangeResponse{Low: 1, High: 32, RangeAt: timestamppb.New(at)},
-			&idnodev1.NextRangeRequest{Tag: "users", Label: "till3", RequestId: id},
+			&idnodev1.NextRangeRequest{Tag: "users", Label: "till3", RequestId: requestR},
 			"low       1\nhigh      32\nsize      0\nrange-at  2024-05-01T12:00:00.0000005Z\n",
 			`{"prefix":"","low":"1","high":"32","size":"0","nodeTag":"","rangeAt":"2024-05-01T12:00:00.000000500Z","token":"","logIndex":"0","fromReserve":false}`,
 		},
@@ -102,52 +133,32 @@ func TestCommands(t *testing.T) {
 		{
 			"hilo set users 64 --expected 32 --request-id r",
 			&idnodev1.SetHiLoResponse{Max: 64, LogIndex: 9},
-			&idnodev1.SetHiLoRequest{Tag: "users", Max: 64, Expected: 32, RequestId: id},
+			&idnodev1.SetHiLoRequest{Tag: "users", Max: 64, Expected: 32, RequestId: requestR},
 			"64\n", `{"max":"64","logIndex":"9"}`,
 		},
 		{
 			"hilo return users --low 1 --high 32 --last 7 --token 01ab --request-id r",
 			&idnodev1.ReturnRangeResponse{Returned: true, Max: 7},
-			&idnodev1.ReturnRangeRequest{Tag: "users", Low: 1, High: 32, Last: 7, Token: []byte{1, 0xab}, RequestId: id},
+			&idnodev1.ReturnRangeRequest{Tag: "users", Low: 1, High: 32, Last: 7, Token: []byte{1, 0xab}, RequestId: requestR},
 			"returned, max is now 7\n", `{"returned":true,"max":"7","logIndex":"0"}`,
 		},
 		{
 			"hilo return users --low 1 --high 32 --last 7 --request-id r --yes",
 			&idnodev1.ReturnRangeResponse{Max: 64},
-			&idnodev1.ReturnRangeRequest{Tag: "users", Low: 1, High: 32, Last: 7, WithoutToken: true, RequestId: id},
+			&idnodev1.ReturnRangeRequest{Tag: "users", Low: 1, High: 32, Last: 7, WithoutToken: true, RequestId: requestR},
 			"not returned, max stays 64: late, repeated, foreign, or not the newest range\n",
 			`{"returned":false,"max":"64","logIndex":"0"}`,
 		},
-		{
-			"identity get users --stale",
-			&idnodev1.GetIdentityResponse{Identity: &idnodev1.Identity{Name: "users", Value: 3}},
-			&idnodev1.GetIdentityRequest{Name: "users", Consistency: stale},
-			"3\n", `{"name":"users","value":"3"}`,
-		},
-		{
-			"identity seed users --force --yes --expected 0 --request-id r -- -5",
-			&idnodev1.SeedIdentityResponse{Value: -5},
-			&idnodev1.SeedIdentityRequest{Name: "users", Value: -5, Force: true, Expected: proto.Int64(0), RequestId: id},
-			"-5\n", `{"value":"-5","logIndex":"0"}`,
-		},
-		{
-			"identity delete users --forget --yes --request-id r",
-			&idnodev1.DeleteIdentityResponse{Value: 8},
-			&idnodev1.DeleteIdentityRequest{Name: "users", Forget: true, RequestId: id},
-			"8\n", `{"value":"8","logIndex":"0"}`,
-		},
-		{
-			"claim users/x --separator : --request-id r --retry-since 4",
-			&idnodev1.ClaimResponse{Id: "users/x", LogIndex: 7},
-			&idnodev1.ClaimRequest{Id: "users/x", Separator: ":", RequestId: &idnodev1.RequestId{Id: "r", RetrySince: proto.Uint64(4)}},
-			"users/x\n", `{"id":"users/x","logIndex":"7"}`,
-		},
-		{
-			"release users/x --request-id r --yes",
-			&idnodev1.ReleaseResponse{LogIndex: 7},
-			&idnodev1.ReleaseRequest{Id: "users/x", RequestId: id},
-			"users/x\n", `{"logIndex":"7"}`,
-		},
+	})
+}
+
+// TestCommandsOfTheCluster goes through the commands of members, settings and health.
+func TestCommandsOfTheCluster(t *testing.T) {
+	member := &idnodev1.Member{
+		Tag: "A", Id: "aa", GrpcAddress: "h:1", RaftAddress: "h:2", Role: idnodev1.Role_ROLE_LEADER, LogFormat: 1,
+		Reachable: true, AppliedIndex: 9, Version: "v1",
+	}
+	runCommands(t, []commandTest{
 		{
 			"cluster members --removed",
 			&idnodev1.ListMembersResponse{Members: []*idnodev1.Member{member}},
@@ -192,7 +203,13 @@ func TestCommands(t *testing.T) {
 			&healthpb.HealthCheckRequest{Service: "idnode.live"},
 			"SERVING\n", `{"status":"SERVING"}`,
 		},
-	}
+	})
+}
+
+var requestR = &idnodev1.RequestId{Id: "r"}
+
+func runCommands(t *testing.T, tests []commandTest) {
+	t.Helper()
 	for _, tt := range tests {
 		t.Run(tt.line, tt.run)
 	}
@@ -239,22 +256,25 @@ func TestClusterStatus(t *testing.T) {
 	node := newFakeNode(t, answer(&idnodev1.GetStatusResponse{
 		ClusterId: "c1", Self: &idnodev1.Member{Tag: "B", Role: idnodev1.Role_ROLE_FOLLOWER}, LeaderTag: "A", Term: 3, HasQuorum: true,
 		LastContact: durationpb.New(12 * time.Millisecond), AppliedIndex: 7, CommitIndex: 8, StateHash: 0xabc, LogFormat: 1,
-		Counts: &idnodev1.StateCounts{Identities: 2}, Version: "v1", StorageFull: true,
+		Counts: &idnodev1.StateCounts{Identities: 2}, Version: "v1", StorageFull: true, Warnings: []string{"the disk of B is nearly full: so"},
+		Members: []*idnodev1.Member{{Tag: "B", Role: idnodev1.Role_ROLE_FOLLOWER, Reachable: true, StorageFull: true, GrpcAddress: "b:7400"}},
 	}))
 	got := command(t, "cluster", "status", "--endpoint", node.addr)
 	want := `cluster  c1
 node     B, follower
 leader   A
 quorum   yes
-storage  full, here or on a majority: identities, ranges and claims are refused with STORAGE_FULL until there is room
+storage  nearly full on B
 term     3
 log      applied 7, committed 8, format 1
 contact  12ms ago
 state    0000000000000abc
 holds    0 databases, 2 identities, 0 HiLo tags, 0 claims, 0 series with 0 keys, 0 request ids (also those of the nodes themselves), 0 bytes of names
 version  v1
+warning  the disk of B is nearly full: so
 
-TAG  ROLE  ANSWERS  BEHIND  STORAGE  CERTIFICATE  VERSION  GRPC
+TAG  ROLE      ANSWERS  BEHIND  STORAGE  CERTIFICATE  VERSION  GRPC
+B    follower  yes      0       full     -            -        b:7400
 `
 	if diff := cmp.Diff(outcome{stdout: want}, got, cmp.AllowUnexported(outcome{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -512,10 +532,10 @@ func TestHealth(t *testing.T) {
 		if _, ok := req.(*healthpb.HealthCheckRequest); ok {
 			return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, nil
 		}
-		return &idnodev1.GetStatusResponse{StorageFull: true}, nil
+		return &idnodev1.GetStatusResponse{Warnings: []string{"refused with STORAGE_FULL"}}, nil
 	})
 	if got := command(t, "health", "--endpoint", full.addr); got.code != exitOK || got.stdout != "SERVING\n" ||
-		!strings.Contains(got.stderr, "STORAGE_FULL") {
+		got.stderr != "idnode: warning: refused with STORAGE_FULL\n" {
 		t.Errorf("without room: %+v", got)
 	}
 	if got := command(t, "health", "--endpoint", unusedAddr(t)); got.code != exitUnavailable {

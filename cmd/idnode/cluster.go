@@ -82,10 +82,20 @@ func held(c *idnodev1.StateCounts) string {
 	if c == nil {
 		return "(takes the right read on all databases)"
 	}
-	return fmt.Sprintf("%d databases, %d identities, %d HiLo tags, %d claims, %d series with %d keys, %d request ids (also those of "+
-		"the nodes themselves), %s of names",
-		c.GetDatabases(), c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), c.GetSeriesKeys(), c.GetRequestIds(),
-		bytesize.Size(c.GetBytes()).Rounded())
+	return counted(c, " (also those of the nodes themselves)")
+}
+
+// counted says what a state holds. It has a remark behind the request ids.
+func counted(c *idnodev1.StateCounts, remark string) string {
+	many := func(n int64, one, more string) string {
+		return fmt.Sprintf("%d %s", n, map[bool]string{true: one, false: more}[n == 1])
+	}
+	return strings.Join([]string{
+		many(c.GetDatabases(), "database", "databases"), many(c.GetIdentities(), "identity", "identities"),
+		many(c.GetHilos(), "HiLo tag", "HiLo tags"), many(c.GetClaims(), "claim", "claims"),
+		fmt.Sprintf("%d series with ", c.GetSeries()) + many(c.GetSeriesKeys(), "key", "keys"),
+		many(c.GetRequestIds(), "request id", "request ids") + remark, bytesize.Size(c.GetBytes()).Rounded() + " of names",
+	}, ", ")
 }
 
 func printStatus(w io.Writer, r *idnodev1.GetStatusResponse, wide bool) {
@@ -110,11 +120,17 @@ func printStatus(w io.Writer, r *idnodev1.GetStatusResponse, wide bool) {
 	printMembers(w, r.GetMembers(), wide)
 }
 
-// storage is how the storage of the node asked is, in words.
+// storage is how the disks are, in words.
 func storage(r *idnodev1.GetStatusResponse) string {
+	var full []string
+	for _, m := range r.GetMembers() {
+		if m.GetStorageFull() {
+			full = append(full, m.GetTag())
+		}
+	}
 	switch {
-	case r.GetStorageFull():
-		return "full, here or on a majority: " + fullMeans
+	case len(full) > 0:
+		return "nearly full on " + strings.Join(full, ", ")
 	case r.GetSelf().GetStorageSlow():
 		return "slow: it does not get leadership"
 	}
@@ -132,8 +148,8 @@ func newClusterRemoveCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove TAG",
 		Short: "Remove a member for good; its tag is never given again",
-		Long: `Removes a member for good: its tag is never given again, and its data directory is
-worth nothing any more. A node that is to come back is only stopped.
+		Long: `Removes a member for good: its tag is never given again, and its data directory
+cannot be used again. A node that is to come back is only stopped.
 
 The leader refuses it with LOSES_QUORUM if fewer than a majority of the voters that
 remain answer it: the cluster would stand still until they come back, and for good
@@ -143,7 +159,7 @@ if they do not. Bring them back, or remove those first that are gone for good.`,
 	force := cmd.Flags().Bool("force", false, "also if a majority of the voters that remain does not answer: the cluster then stands still")
 	sure := a.asks(cmd)
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		question := fmt.Sprintf("Removes member %s for good: its tag is never given again, and its data directory is worth nothing any more.",
+		question := fmt.Sprintf("Removes member %s for good: its tag is never given again, and its data directory cannot be used again.",
 			args[0])
 		if *force {
 			question += " Without a majority of the others the cluster stands still."
@@ -299,8 +315,8 @@ func newHealthCommand(a *app) *cobra.Command {
 		Use:   "health",
 		Short: "Say whether a node serves: exit code 0 yes, 3 no, 1 anything else",
 		Long: `Asks a node for its health. By default a healthy node is ready: it serves with a quorum. The
-service idnode.live is healthy as long as the process lives and Raft does not hang. A node whose storage is full
-serves all the same; the standard error says so. Inside a container the command finds
+service idnode.live is healthy as long as the process lives and Raft does not hang. The
+standard error has the node's warnings, as of a disk that is nearly full. Inside a container the command finds
 the node's own TLS files by the same environment variables.`,
 		Example: `  idnode health
   idnode health --service idnode.live`,
@@ -310,21 +326,21 @@ the node's own TLS files by the same environment variables.`,
 		// It is about the node, and IDNODE_CLUSTER_ID is the node's own, which may have joined nothing yet.
 		s.ClusterID, s.anyCluster = "", true
 		var res *healthpb.HealthCheckResponse
-		full := false
+		var warnings []string
 		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
 			res, err = healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{Service: *service})
 			if err == nil {
 				// What is not known does not make it less healthy.
 				status, _ := idnodev1.NewClusterServiceClient(conn).GetStatus(ctx, &idnodev1.GetStatusRequest{})
-				full = status.GetStorageFull()
+				warnings = status.GetWarnings()
 			}
 			return err
 		})
 		if err := s.out.value(err, res, res.GetStatus()); err != nil {
 			return err
 		}
-		if full {
-			fmt.Fprintln(s.stderr, "idnode: storage is full, here or on a majority: "+fullMeans)
+		for _, warning := range warnings {
+			fmt.Fprintln(s.stderr, "idnode: warning: "+printable(warning))
 		}
 		if res.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 			return &unavailableError{errors.New("the node does not serve: " + res.GetStatus().String())}

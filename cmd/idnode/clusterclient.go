@@ -138,8 +138,8 @@ func seriesVia(send sending) idnodev1.SeriesServiceClient {
 	return idnodev1.NewSeriesServiceClient(send)
 }
 
-func workersVia(send sending) idnodev1.WorkersServiceClient {
-	return idnodev1.NewWorkersServiceClient(send)
+func workersVia(send sending) idnodev1.SnowflakeServiceClient {
+	return idnodev1.NewSnowflakeServiceClient(send)
 }
 
 // ask sends a call that changes nothing, or of which a repeat only skips a number.

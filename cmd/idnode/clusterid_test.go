@@ -107,7 +107,7 @@ func TestContextsKeepTheCluster(t *testing.T) {
 	nodes[0].cluster, nodes[1].cluster = otherOne, otherOne // As after a recovery, or at other machines.
 	do("OTHER_CLUSTER", "next", "users|", "--context", "prod")
 	do("users/1", "next", "users|", "--context", "prod", "--cluster-id", otherOne)
-	do("names none", "context", "save", "later", "--endpoint", unusedAddr(t))
+	do("no endpoint told its cluster's id", "context", "save", "later", "--endpoint", unusedAddr(t))
 	file := filepath.Join(home, "idnode", "contexts.yaml")
 	if text := string(mustRead(t, file)); strings.Count(text, "cluster-id") != 1 {
 		t.Error(text)

@@ -43,7 +43,7 @@ func (c *confirmation) ask(question string) error {
 	case c.yes:
 		return nil
 	case !c.person:
-		return usagef("nothing was done: this asks before it is done, and the standard input is no terminal; say --yes. %s", question)
+		return usagef("nothing was done: the command asks first, and the standard input is no terminal; say --yes. %s", question)
 	}
 	fmt.Fprintf(c.err, "%s Type yes to go on: ", question)
 	answer, _ := bufio.NewReader(c.in).ReadString('\n') // Without an answer it is no.

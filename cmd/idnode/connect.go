@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -15,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/internal/dialcause"
 )
 
 // maxAnswerBytes is several times the largest answer, a page of 1,000 names of 2,000 bytes.
@@ -90,15 +90,9 @@ func whyNot(ctx context.Context, conn *grpc.ClientConn) string {
 // otherPort is how a connection ends that another protocol answers, as at a node's Raft port.
 var otherPort = regexp.MustCompile(`server preface|broken pipe|connection reset`)
 
-// dialCause takes the cause out of gRPC's text for a failed connection:
-// connection error: desc = "transport: …: cause".
+// dialCause is the cause of a failed connection, with what to try.
 func dialCause(text string) string {
-	cause := text // A connection may break after it was made.
-	if _, quoted, ok := strings.Cut(text, "desc = "); ok {
-		if unquoted, err := strconv.Unquote(quoted); err == nil {
-			cause = strings.TrimPrefix(strings.TrimPrefix(unquoted, "transport: "), "Error while dialing: ")
-		}
-	}
+	cause := dialcause.Of(text)
 	switch {
 	case strings.Contains(cause, defaultEndpoint+": connect: connection refused"):
 		cause += "; 'idnode dev' starts a cluster there, --endpoint or IDNODE_ENDPOINTS names another one"

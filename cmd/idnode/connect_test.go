@@ -12,7 +12,7 @@ func TestDialCause(t *testing.T) {
 		desc + `error reading server preface: EOF"`:                        "error reading server preface: EOF" + other,
 		"write tcp 127.0.0.1:1: write: broken pipe":                        "write tcp 127.0.0.1:1: write: broken pipe" + other,
 		desc + handshake + `"`:                                             handshake + "; a node without TLS is called without --tls-ca, --tls-cert and --tls-key",
-		"name resolver error: produced zero addresses":                     "name resolver error: produced zero addresses",
+		"name resolver error: produced zero addresses":                     "no such host",
 	} {
 		if got := dialCause(text); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)

@@ -26,13 +26,13 @@ func newContextCommand(a *app) *cobra.Command {
 	return a.group(&cobra.Command{
 		Use:   "context",
 		Short: "Saved connections: endpoints and TLS files, under a name",
-		Long: `A context is a saved connection with the id of its cluster. --context NAME, or IDNODE_CONTEXT, takes it, but for
-what flags say. The one of 'context use' is taken where neither --context, --endpoint
-nor a variable of them says where to go. Commands that ask before they change the
+		Long: `A context is a saved connection with the id of its cluster. --context NAME, or
+IDNODE_CONTEXT, selects it; flags override its values. The context of 'context use'
+applies where neither --context, --endpoint nor a variable of them is set. Commands that ask before they change the
 cluster, or change the cluster itself, name the context.
 
-They are in idnode/contexts.yaml below XDG_CONFIG_HOME or ~/.config: the paths of
-keys, and no key.`,
+Contexts are saved in idnode/contexts.yaml below XDG_CONFIG_HOME or ~/.config, with
+the paths of keys, without the keys.`,
 	},
 		a.contextCommand("list", "List the contexts: name, endpoints, cluster, the one in use", func(c *contexts, _ string) (string, error) {
 			var b strings.Builder
@@ -55,7 +55,7 @@ keys, and no key.`,
 			return string(text), err
 		}),
 		newContextSaveCommand(a),
-		a.contextCommand("use [NAME]", "Take a context from now on; without a name, none", func(c *contexts, name string) (string, error) {
+		a.contextCommand("use [NAME]", "Use a context from now on; without a name, none", func(c *contexts, name string) (string, error) {
 			c.Current = name
 			return "", c.save()
 		}),
@@ -119,7 +119,7 @@ func newContextSaveCommand(a *app) *cobra.Command {
 	var given connection
 	cmd := &cobra.Command{
 		Use:     "save NAME",
-		Short:   "Save a connection: that of these flags, else of the variables, and the cluster it leads to",
+		Short:   "Save a connection, from these flags or else the variables, and its cluster's id",
 		Example: "  idnode context save prod --endpoint 10.0.0.1:7400,10.0.0.2:7400 --tls-ca ca.crt --tls-cert me.crt --tls-key me.key",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -130,7 +130,7 @@ func newContextSaveCommand(a *app) *cobra.Command {
 			return usagef("a context's name has 1 to 64 letters, digits, dots, dashes and underscores, not %s", quote(args[0]))
 		}
 		if !given.saysWhere(cmd.Flags(), a.getenv) {
-			return usagef("--endpoint is required: where the cluster is")
+			return usagef("--endpoint is required: the address of a node")
 		}
 		s := clusterClient{timeout: defaultTimeout, stderr: a.stderr}
 		if err = given.check(); err == nil {
@@ -156,7 +156,7 @@ func newContextSaveCommand(a *app) *cobra.Command {
 			case reasonOf(err) == reasonOtherCluster:
 				return err
 			case given.ClusterID == "":
-				fmt.Fprintln(a.stderr, "idnode: no endpoint says its cluster, so the context names none: save it again later, or with --cluster-id")
+				fmt.Fprintln(a.stderr, "idnode: no endpoint told its cluster's id: save the context again later, or with --cluster-id")
 			}
 		}
 		if saved, ok := c.Contexts[args[0]]; ok && !reflect.DeepEqual(saved, given) {

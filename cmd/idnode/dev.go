@@ -51,8 +51,8 @@ samples), the address of the page, and then "ready".
 A line "kill A" on the standard input ends node A as kill -9 would, and "start A"
 starts it again with its data.
 
-The data is in a temporary folder that goes with the process or, if that was
-killed, when dev is started again; with --data-dir it stays, and the same cluster
+The data is in a temporary folder, which is deleted at the end or, if the process was
+killed, when dev is started again. With --data-dir it stays, and the same cluster
 starts again from it. The nodes wait for each other longer than those of 'serve'.`,
 		Example: `  idnode dev
   idnode dev --nodes 5 --data-dir ./data --base-port 9400`,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -106,6 +107,8 @@ func exitCode(err error) int {
 		return exitOK
 	case is[*endedError](err):
 		return endCode(err)
+	case errors.Is(err, context.Canceled):
+		return exitFailed // Also where a file was being opened.
 	case is[*usageError](err):
 		return exitUsage
 	case is[*unavailableError](err):
@@ -213,6 +216,8 @@ func isNoGRPC(err error) bool {
 
 // hints say what to do about the reasons where that is not plain.
 var hints = map[string]string{
+	"POOL_NOT_FOUND":     "'idnode snowflake define POOL' begins one",
+	"SERIES_NOT_FOUND":   "'idnode series define NAME --format FORMAT' begins one",
 	"NO_QUORUM":          "try another --endpoint, or see 'idnode cluster status'",
 	"LEADER_UNREACHABLE": "try another --endpoint, or see 'idnode cluster status'",
 	"STARTING":           "try again in a moment, or another --endpoint",

@@ -26,7 +26,7 @@ type fakeNode struct {
 	idnodev1.UnimplementedClusterServiceServer
 	idnodev1.UnimplementedSeriesServiceServer
 	idnodev1.UnimplementedAdminServiceServer
-	idnodev1.UnimplementedWorkersServiceServer
+	idnodev1.UnimplementedSnowflakeServiceServer
 	healthpb.UnimplementedHealthServer
 
 	addr string
@@ -57,7 +57,7 @@ func newFakeNode(t *testing.T, handle func(req proto.Message) (proto.Message, er
 	idnodev1.RegisterClusterServiceServer(srv, n)
 	idnodev1.RegisterSeriesServiceServer(srv, n)
 	idnodev1.RegisterAdminServiceServer(srv, n)
-	idnodev1.RegisterWorkersServiceServer(srv, n)
+	idnodev1.RegisterSnowflakeServiceServer(srv, n)
 	healthpb.RegisterHealthServer(srv, n)
 	done := make(chan struct{})
 	go func() {

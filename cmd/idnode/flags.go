@@ -45,7 +45,7 @@ func (c *connection) register(f *pflag.FlagSet, getenv func(string) string) {
 	endpoints := strings.Split(cmp.Or(getenv(endpointsVariable), defaultEndpoint), ",")
 	f.StringSliceVar(&c.Endpoints, "endpoint", endpoints, "gRPC address of a node; several are tried in order ("+endpointsVariable+")")
 	f.StringVar(&c.ClusterID, "cluster-id", getenv(clusterIDVariable),
-		"the cluster's id: a node of another one does nothing ("+clusterIDVariable+")")
+		"the cluster's id: nodes of another cluster refuse the call ("+clusterIDVariable+")")
 	c.registerTLS(f, getenv)
 }
 
@@ -82,7 +82,7 @@ func (c *connection) tlsConfig() (*tls.Config, error) {
 func (s *clusterClient) register(f *pflag.FlagSet, getenv func(string) string) {
 	f.StringVar(&s.context, "context", getenv("IDNODE_CONTEXT"), "a saved connection: see 'idnode context' (IDNODE_CONTEXT)")
 	f.DurationVar(&s.timeout, "timeout", defaultTimeout, "how long to wait for an answer, over all endpoints")
-	f.BoolVarP(&s.verbose, "verbose", "v", false, "if a call fails, list what each endpoint said")
+	f.BoolVarP(&s.verbose, "verbose", "v", false, "if a call fails, list the error of each endpoint")
 	s.connection.register(f, getenv)
 }
 
@@ -126,6 +126,7 @@ func (a *app) client(cmd *cobra.Command, run remote) *cobra.Command {
 	s := new(clusterClient)
 	cmd.Flags().StringVar(&s.database, "database", a.getenv("IDNODE_DATABASE"),
 		`database whose counters are used; empty means "default" (IDNODE_DATABASE)`)
+	_ = cmd.RegisterFlagCompletionFunc("database", a.completeNames(s, listedDatabases)) // The flag is there.
 	return a.caller(cmd, s, run)
 }
 
@@ -145,6 +146,7 @@ func (a *app) caller(cmd *cobra.Command, s *clusterClient, run remote) *cobra.Co
 		}
 		return usageApart(cmd, "Connection", connection)
 	})
+	cmd.ValidArgsFunction = a.completeArgs(s)
 	cmd.RunE = a.enter(func(cmd *cobra.Command, args []string) error {
 		if err := s.prepare(a, cmd.Flags()); err != nil {
 			return &usageError{err}
@@ -191,15 +193,18 @@ func usageApart(cmd *cobra.Command, heading string, apart *pflag.FlagSet) error 
 	return err
 }
 
-// badFlag words cobra's refusal of a flag.
+// badFlag words cobra's refusal of a flag. After a misspelt command its flags are unknown too.
 func badFlag(cmd *cobra.Command, err error) error {
+	if cmd.HasSubCommands() && len(argumentsIn(cmd.Use)) == 0 && cmd.Flags().NArg() > 0 {
+		return unknownCommand(cmd, cmd.Flags().Arg(0))
+	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || unknown.GetSpecifiedShortnames() != "" {
 		return err
 	}
 	name := unknown.GetSpecifiedName()
 	if name == "database" {
-		return fmt.Errorf("%w: '%s' is about no single database", err, cmd.CommandPath())
+		return fmt.Errorf("%w: '%s' does not take a database", err, cmd.CommandPath())
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
@@ -250,7 +255,7 @@ func (l *listFlags) check() error {
 }
 
 func staleFlag(f *pflag.FlagSet) {
-	f.Bool("stale", false, "what the node asked knows by itself: needs no quorum, may lag behind")
+	f.Bool("stale", false, "read the state of the node asked: needs no quorum, may lag behind")
 }
 
 // reading adds --stale to a command.

@@ -30,8 +30,9 @@ func newHiloNextCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "next TAG",
 		Short: "Reserve the next range of a collection's tag",
-		Long: `Reserves a range. An id of it is prefix + number + "-" + node-tag (no "-" if there
-is no node-tag). Tell about the last range, and busy clients get larger ones.`,
+		Long: `Needs the tag of a collection, which the first range creates, and a quorum or the node's
+reserve. Reserves a range. An id of it is prefix + number + "-" + node-tag (no "-" if there
+is no node-tag). Given the size and the time of the last range, busy clients get larger ranges.`,
 		Example: `  idnode hilo next users
   idnode hilo next users --size 1000
   idnode hilo next users --last-size 32 --last-range-at 2024-05-01T12:00:00Z`,
@@ -42,7 +43,7 @@ is no node-tag). Tell about the last range, and busy clients get larger ones.`,
 	f.Int64Var(&msg.LastMax, "last-max", 0, "the range begins above this number")
 	lastRangeAt := f.String("last-range-at", "", "when the last range came, RFC 3339; the range-at of its answer")
 	f.StringVar(&msg.Separator, "separator", "", `separator of the ids to come (default "/")`)
-	f.StringVar(&msg.Label, "label", "", "what you call yourself, at most 64 bytes; hilo who-holds shows it")
+	f.StringVar(&msg.Label, "label", "", "label of the holder, at most 64 bytes; hilo who-holds shows it")
 	req := newRequest(f)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		if *lastRangeAt != "" {
@@ -207,7 +208,7 @@ func newHiloReservesCommand(a *app) *cobra.Command {
 		Use:   "reserves",
 		Short: "List what nodes have in reserve: node, database, tag, numbers, minutes they last",
 		Long: `Lists the numbers that nodes hold for ranges while they are cut off (serve --reserve-for).
-A node knows its own alone: every --endpoint is asked.`,
+A node knows only its own: every --endpoint is asked.`,
 		Example: "  idnode hilo reserves --endpoint 10.0.0.1:7400,10.0.0.2:7400",
 	}, func(ctx context.Context, s *clusterClient, _ []string) error {
 		if err := s.settle(ctx); err != nil {

@@ -54,7 +54,7 @@ func newIdentitySeedCommand(a *app) *cobra.Command {
 		Short: "Move the last used value up, or with --force anywhere",
 		Long: `Sets the last used value to the larger of VALUE and the current one, and prints it;
 the next id lies above it. With --force exactly VALUE is set: a lower one makes
-values come twice, which is asked about.`,
+values come twice, so the command asks first.`,
 		Example: `  idnode identity seed users 1000
   idnode identity seed users --force -- -1
   idnode identity seed users 2000 --expected 1000`,
@@ -106,9 +106,9 @@ func newIdentityDeleteCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
 		Short: "Hide an identity, or with --forget remove its value too",
-		Long: `Hides the identity and prints its last used value, which is kept: using the name
-again goes on above it. With --forget the value goes too: the identity starts at 1
-again, and values come twice, which is asked about.`,
+		Long: `Hides the identity and prints its last used value, which is kept: the next use of the
+name continues above it. With --forget the value is removed too: the identity starts at 1
+again, and values come twice, so the command asks first.`,
 		Example: "  idnode identity delete users",
 	}
 	forget := cmd.Flags().Bool("forget", false, "remove the last used value too")

@@ -20,17 +20,22 @@ import (
 	"github.com/idnode/idnode/transfer/counterfile"
 )
 
-// formOf returns the form of a file, which is one of these, by the flag or its name.
-func formOf(given, path string, forms ...string) (transfer.Form, error) {
-	switch {
-	case slices.Contains(forms, given):
-		return transfer.Form(given), nil
-	case given != "":
-		return "", usagef("--form must be %s, not %q", anyOf(forms), given)
-	case strings.EqualFold(filepath.Ext(path), ".csv"):
-		return transfer.CSV, nil
+// addForm adds --form for a file that has one of the forms, and returns a function that returns the form of the
+// file at a path, by the flag or its name.
+func addForm(cmd *cobra.Command, forms ...string) (of func(path string) (transfer.Form, error)) {
+	given := cmd.Flags().String("form", "", "form of the file: "+anyOf(forms)+"; by its name unless given (.csv is csv)")
+	completeFlag(cmd, "form", forms)
+	return func(path string) (transfer.Form, error) {
+		switch {
+		case slices.Contains(forms, *given):
+			return transfer.Form(*given), nil
+		case *given != "":
+			return "", usagef("--form must be %s, not %q", anyOf(forms), *given)
+		case strings.EqualFold(filepath.Ext(path), ".csv"):
+			return transfer.CSV, nil
+		}
+		return transfer.RavenDB, nil
 	}
-	return transfer.RavenDB, nil
 }
 
 func newImportCommand(a *app) *cobra.Command {
@@ -52,17 +57,17 @@ for is refused before. --dry-run shows what would be changed, and changes nothin
 		Example: `  idnode import shop.ravendbdump --database shop --dry-run
   idnode import counters.csv`,
 	}
-	form := cmd.Flags().String("form", "", "form of the file: ravendb or csv; by its name unless given (.csv is csv)")
+	formOf := addForm(cmd, "ravendb", "csv")
 	dryRun := cmd.Flags().Bool("dry-run", false, "only show what would be changed")
 	sure := a.asks(cmd)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		form, err := formOf(*form, args[0], "ravendb", "csv")
+		form, err := formOf(args[0])
 		if err != nil {
 			return err
 		}
 		var counters []counterfile.Counter
 		err = withInput(args[0], a.stdin, func(path string) (err error) {
-			counters, err = transfer.ReadCounters(path, form, s.database)
+			counters, err = readCounters(ctx, path, form, s.database)
 			return err
 		})
 		if errors.Is(err, counterfile.ErrForm) && form == transfer.RavenDB {
@@ -156,7 +161,9 @@ import reads:
   csv      all counters and claims, of all databases unless --database names one
 
 The form series, which import does not read, has the document numbers of all databases
-unless --database names one: a line for each, with its key and its state.
+unless --database names one: a line for each, with its text, its key and its state. A cell
+that a spreadsheet would take for a formula (it begins with =, +, - or @) has an
+apostrophe before it: without it, a key is as the books have it.
 
 With --from it is what a backup holds, without a cluster. If FILE is -, it goes to
 the standard output, and what was written is told on the standard error.`,
@@ -165,11 +172,11 @@ the standard output, and what was written is told on the standard error.`,
   idnode export all.csv --from today.backup
   idnode export numbers.csv --form series`,
 	}
-	form := cmd.Flags().String("form", "", "form of the file: ravendb, csv or series; by its name unless given (.csv is csv)")
+	formOf := addForm(cmd, "ravendb", "csv", "series")
 	from := cmd.Flags().String("from", "", "a backup to take the counters from")
 	sure := a.asks(cmd)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		form, err := formOf(*form, args[0], "ravendb", "csv", "series")
+		form, err := formOf(args[0])
 		if err != nil {
 			return err
 		}
@@ -177,7 +184,7 @@ the standard output, and what was written is told on the standard error.`,
 			return err
 		}
 		if *from != "" {
-			return withInput(*from, a.stdin, func(from string) error { return exportBackup(s, from, args[0], form, a) })
+			return withInput(*from, a.stdin, func(from string) error { return exportBackup(ctx, s, from, args[0], form, a) })
 		}
 		return exportCluster(ctx, s, args[0], form, a)
 	})
@@ -194,11 +201,11 @@ func exportCluster(ctx context.Context, s *clusterClient, path string, form tran
 		return err
 	}
 	defer func() { _ = os.Remove(draft) }() // What is wrong with it was said before.
-	return exportBackup(s, draft, path, form, a)
+	return exportBackup(ctx, s, draft, path, form, a)
 }
 
-func exportBackup(s *clusterClient, from, path string, form transfer.Form, a *app) error {
-	b, err := transfer.Open(from)
+func exportBackup(ctx context.Context, s *clusterClient, from, path string, form transfer.Form, a *app) error {
+	b, err := openBackup(ctx, from)
 	if err != nil {
 		return err
 	}
@@ -237,6 +244,6 @@ func sayExported(w io.Writer, b *transfer.Backup, path string, form transfer.For
 		fmt.Fprintf(w, "left out: %d claims, which RavenDB does not have\n", left)
 	}
 	if form != transfer.SeriesCSV {
-		fmt.Fprintln(w, "left out: series, and the counts of server-side ids: a new cluster must have other tags")
+		fmt.Fprintln(w, "left out: series, pools, and the counts of server-side ids: a new cluster must have other tags")
 	}
 }

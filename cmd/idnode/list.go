@@ -116,7 +116,7 @@ func parseNumber(name, text string) (int64, error) {
 func newDatabaseCommand(a *app) *cobra.Command {
 	return a.group(&cobra.Command{
 		Use:   "database",
-		Short: "The databases that there are",
+		Short: "List and delete databases",
 		Long: `A database keeps names apart: each has identities, HiLo counters, claims and series of
 its own. It is there once it is used, and as long as it has a name.`,
 	}, newDatabaseListCommand(a), newDatabaseDeleteCommand(a))

@@ -7,6 +7,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,8 +25,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/idnode/idnode/client/idnodev1"
-	"github.com/idnode/idnode/internal/bench"
 	"github.com/idnode/idnode/internal/logqueue"
 	"github.com/idnode/idnode/internal/nearest"
 	"github.com/idnode/idnode/server/config"
@@ -33,7 +32,7 @@ import (
 
 // signalEcho is how long a further signal counts as a repetition of the first: a sender that ends
 // a process and its group, as timeout(1) does, sends it twice.
-const signalEcho = time.Second
+const signalEcho = 250 * time.Millisecond
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -57,6 +56,7 @@ func (a *app) run(ctx context.Context, args []string, stdin io.Reader) int {
 	root.SetArgs(args)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	a.strict(root)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !a.entered {
 		// Everything that fails before a command's own code runs is cobra refusing the command line.
@@ -75,17 +75,25 @@ type input struct {
 
 // Read implements io.Reader. A read in progress when ctx ends is lost.
 func (in *input) Read(p []byte) (int, error) {
-	piece, done := make([]byte, len(p)), make(chan error, 1)
+	piece := make([]byte, len(p))
+	n, err := untilEnd(in.ctx, func() (int, error) { return in.Reader.Read(piece) })
+	return copy(p, piece[:n]), err
+}
+
+// untilEnd returns what do returns, or an error as soon as ctx ends: a pipe, a terminal or a lost
+// disk may block for ever, and a large file for long. What do goes on with after that is lost, so
+// it only reads.
+func untilEnd[T any](ctx context.Context, do func() (T, error)) (result T, err error) {
+	done := make(chan func() (T, error), 1)
 	go func() {
-		size, err := in.Reader.Read(piece)
-		piece = piece[:size]
-		done <- err
+		result, err := do()
+		done <- func() (T, error) { return result, err }
 	}()
 	select {
-	case err := <-done:
-		return copy(p, piece), err
-	case <-in.ctx.Done():
-		return 0, in.ctx.Err()
+	case end := <-done:
+		return end()
+	case <-ctx.Done():
+		return result, ctx.Err()
 	}
 }
 
@@ -116,17 +124,14 @@ through Raft on everything that must be unique across the cluster.
 
 Exit codes: 0 done, 1 failed or refused, 2 wrong usage, 3 unavailable (no quorum,
 no node reached, or no answer in time). A node of 'serve' that ended by itself: 4
-if its data is damaged, 5 if the cluster does not take it, else 1. 'log verify' also
+if its data is damaged, 5 if the cluster refuses it, else 1. 'log verify' also
 says 4 of damage.`,
-		Example: `  idnode dev                          a whole cluster on this machine
-  idnode next 'users|'                the next identity: users/1
-  idnode next users/ --count 3        three server-side ids
-  idnode cluster status               what a node sees of the cluster`,
 		Version:       versionText(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	})
 	root.SetFlagErrorFunc(badFlag)
+	root.SetHelpFunc(help)
 	for _, g := range []struct {
 		id, title string
 		commands  []*cobra.Command
@@ -178,22 +183,63 @@ func (a *app) warnOfVariables() {
 // group makes cmd a command that only holds others. Cobra alone would succeed for `idnode hilo nxt`.
 func (a *app) group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	cmd.AddCommand(children...)
-	cmd.Args = cobra.ArbitraryArgs
+	cmd.Args, cmd.Example = cobra.ArbitraryArgs, mostUsed[cmd.Name()]
 	cmd.RunE = a.enter(func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			fmt.Fprintln(a.stderr, cmd.UsageString())
 			return usagef("'%s' needs a command", cmd.CommandPath())
 		}
-		cmd.SuggestionsMinimumDistance = 2
-		msg := "unknown command " + quote(args[0]) + " for '" + cmd.CommandPath() + "'"
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			msg += ", did you mean " + quote(cmp.Or(nearest.Of(args[0], near), near[0])) + "?"
-		} else if below := grandchild(cmd, args[0]); below != nil {
-			msg += ", did you mean '" + below.CommandPath() + "'?"
-		}
-		return &usageError{errors.New(msg)}
+		return unknownCommand(cmd, args[0])
 	})
 	return cmd
+}
+
+// unknownCommand says that a group has no such command, and which may be meant.
+func unknownCommand(group *cobra.Command, name string) error {
+	group.SuggestionsMinimumDistance = 2
+	msg := "unknown command " + quote(name) + " for '" + group.CommandPath() + "'"
+	if near := group.SuggestionsFor(name); len(near) > 0 {
+		msg += ", did you mean " + quote(cmp.Or(nearest.Of(name, near), near[0])) + "?"
+	} else if below := grandchild(group, name); below != nil {
+		msg += ", did you mean '" + below.CommandPath() + "'?"
+	} else if group.HasParent() {
+		msg += "; there are " + strings.Join(childrenOf(group), ", ")
+	}
+	return &usageError{errors.New(msg)}
+}
+
+func childrenOf(cmd *cobra.Command) (names []string) {
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	return names
+}
+
+// strict has cobra's own commands refuse what they do not know: alone they print help and succeed.
+func (a *app) strict(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "completion":
+			a.group(cmd)
+		case "help":
+			cmd.Run, cmd.Args = nil, cobra.ArbitraryArgs
+			cmd.RunE = a.enter(func(_ *cobra.Command, args []string) error {
+				about, rest, err := root.Find(args)
+				switch {
+				case err != nil:
+					return &usageError{err}
+				case len(rest) == 0:
+					about.InitDefaultHelpFlag()
+					return about.Help()
+				case about.HasSubCommands():
+					return about.RunE(about, rest)
+				}
+				return usagef("'%s' has no commands", about.CommandPath())
+			})
+		}
+	}
 }
 
 // grandchild returns the command of this name in a group of cmd; nil if that is none, or several.
@@ -236,50 +282,24 @@ func versionText() string {
 }
 
 func newVersionCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
-		Example: "  idnode version",
-		RunE: a.enter(func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.stdout, "idnode %s %s %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		}),
+		Example: "  idnode version\n  idnode version -o json",
 	}
-}
-
-// argsOf returns how many arguments a command takes, by its usage: NAME VALUE, [NAME] or FILE...
-func argsOf(use string) cobra.PositionalArgs {
-	names, _, _ := strings.Cut(use, " --")
-	least := strings.Count(names, " ")
-	switch {
-	case strings.HasSuffix(names, "]"):
-		return cobra.RangeArgs(least-1, least)
-	case strings.HasSuffix(names, "..."):
-		return cobra.MinimumNArgs(least)
-	default:
-		return cobra.ExactArgs(least)
-	}
-}
-
-// complete completes a command and those below it: how many arguments it takes, and values of flags, for shells.
-func (a *app) complete(cmd *cobra.Command) {
-	if cmd.Args == nil {
-		cmd.Args = argsOf(cmd.Use)
-	}
-	for name, values := range map[string][]string{
-		"output": {"text", "wide", "json"}, "form": {"ravendb", "csv"}, "log-level": {"debug", "info", "warn", "error"},
-		"op": bench.Ops(), "via": bench.Vias(),
-		"reset-by": words[idnodev1.SeriesReset](), "order": words[idnodev1.SeriesOrder](), "state": words[idnodev1.NumberState](),
-		"on-release": words[idnodev1.SeriesOnRelease](), "on-expiry": words[idnodev1.SeriesOnExpiry](),
-	} {
-		if cmd.Flags().Lookup(name) != nil {
-			_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // The flag is there.
+	format := cmd.Flags().StringP("output", "o", "text", "text, or json: one object")
+	cmd.RunE = a.enter(func(*cobra.Command, []string) error {
+		out, err := newPrinter(a.stdout, *format)
+		switch {
+		case err != nil:
+			return &usageError{err}
+		case out.json:
+			return json.NewEncoder(a.stdout).Encode(map[string]string{
+				"version": versionText(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+			})
 		}
-	}
-	if cmd.Flags().Lookup("context") != nil {
-		_ = cmd.RegisterFlagCompletionFunc("context", a.completeContexts) // The flag is there.
-	}
-	for _, child := range cmd.Commands() {
-		a.complete(child)
-	}
+		_, err = fmt.Fprintf(a.stdout, "idnode %s %s %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		return err
+	})
+	return cmd
 }

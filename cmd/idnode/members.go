@@ -20,8 +20,8 @@ func newClusterMembersCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "members",
 		Short: "List the members",
-		Long: `Lists the members, and how each is. Without a quorum it lists what the node asked
-knows by itself, with a warning. With -o wide it has each member's priority, all its
+		Long: `Lists the members and their condition. Without a quorum it lists the state of the node
+asked, with a warning. With -o wide it has each member's priority, all its
 addresses and its id too.`,
 		Example: "  idnode cluster members --removed\n  idnode cluster members -o wide",
 	}
@@ -32,7 +32,7 @@ addresses and its id too.`,
 			// Without a quorum it is asked first. Any node returns its last knowledge.
 			s.consistency = idnodev1.Consistency_CONSISTENCY_STALE
 			if known, staleErr := allMembers(ctx, s, *removed); staleErr == nil {
-				fmt.Fprintf(a.stderr, "idnode: warning: this is what the node asked knows by itself: %s\n", printable(describe(err)))
+				fmt.Fprintf(a.stderr, "idnode: warning: this is the state of the node asked alone: %s\n", printable(describe(err)))
 				members, err = known, nil
 			}
 		}
@@ -60,9 +60,6 @@ func allMembers(ctx context.Context, s *clusterClient, removed bool) (all []*idn
 		}
 	}
 }
-
-// fullMeans says what a node without room does.
-const fullMeans = "identities, ranges and claims are refused with STORAGE_FULL until there is room"
 
 // printMembers prints how each member is, as the node asked heard it last, and where it is; wide, all of it.
 func printMembers(w io.Writer, members []*idnodev1.Member, wide bool) {

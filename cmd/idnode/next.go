@@ -30,10 +30,16 @@ func newNextCommand(a *app) *cobra.Command {
 		Short: "Make ids from a template",
 		Long: `Makes ids and prints them, one a line. The form of the template picks the kind:
 
-  ''               a GUID
-  users/           server-side ids of the node asked (ends with the separator)
-  'users|'         identities: values agreed by the cluster (ends with a pipe)
-  users/ayende     a semantic id: checked, and with --claim recorded as taken
+  ''               a GUID; needs nothing
+  users/           server-side ids of the node asked (ends with the separator); need
+                   that node alone
+  'users|'         identities: values agreed by the cluster (ends with a pipe); need a
+                   quorum
+  users/ayende     a semantic id: checked, and with --claim recorded as taken; only the
+                   claim needs a quorum
+
+The first id begins a name and a database: nothing is defined before. 'hilo next' needs
+a collection's tag, 'snowflake next' a pool, and 'series take' a series.
 
 With -o json the answer is one object; above 1,000 ids it holds blocks instead of
 the ids themselves.`,

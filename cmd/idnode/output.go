@@ -92,8 +92,15 @@ func (p *printer) alone(field, text string) {
 	p.line(text)
 }
 
-// line prints a line for terminals; JSON has the same value as before.
-func (p *printer) line(text string) { fmt.Fprintln(p.w, docid.Escape(text)) }
+// line prints a line for terminals; JSON has the same value as before. Each write has whole lines:
+// what is left of an id when a command is interrupted would be another id.
+func (p *printer) line(text string) {
+	text = docid.Escape(text) + "\n"
+	if len(text) > p.w.Available() {
+		_ = p.w.Flush() // The last flush has its error.
+	}
+	_, _ = p.w.WriteString(text)
+}
 
 // fail keeps err, if it is the first that is not nil.
 func (p *printer) fail(err error) { p.err = cmp.Or(p.err, err) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,8 +113,8 @@ func (f *recoverFlags) run(ctx context.Context, a *app) (err error) {
 		{"members", strings.Join(f.Keep, ", ")},
 		{"lost", strings.Join(done.Removed, ", ")},
 		{"raised", fmt.Sprintf("%d counters by %d; unknown names begin above at least %d", done.Raised, f.SkipAhead, f.SkipAhead)},
-		{"next", "start the node, with the new cluster in its certificate and its cluster-id if the old one was there; then let new nodes " +
-			"join, under new tags"},
+		{"settings", fmt.Sprintf("cluster-id: %x, in those of this node, new nodes and callers that name the old one", done.ClusterID)},
+		{"next", "start the node, with the new cluster in its certificate if the old one was there; then let new nodes join, under new tags"},
 	})
 	if unprinted := out.flush(); unprinted != nil {
 		return errors.Join(err, fmt.Errorf("the directory is recovered: %w", unprinted))
@@ -127,6 +128,6 @@ func printFound(w io.Writer, found []recovery.Probe) {
 		if p.Status != nil {
 			state = "is node " + p.Status.GetSelf().GetTag() + " of cluster " + p.Status.GetClusterId()
 		}
-		fmt.Fprintf(w, "%s at %s %s\n", p.Tag, p.Address, state)
+		fmt.Fprintf(w, "%s at %s %s\n", cmp.Or(p.Tag, "a member"), p.Address, state)
 	}
 }

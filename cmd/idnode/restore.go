@@ -84,11 +84,11 @@ func (r *restore) register(f *pflag.FlagSet) {
 }
 
 func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err error) {
-	if r.merge.Backup, err = transfer.Open(path); err != nil {
+	if r.merge.Backup, err = openBackup(ctx, path); err != nil {
 		return err
 	}
 	if r.floor != "" {
-		if r.merge.Floors, err = transfer.ReadCounters(r.floor, transfer.CSV, ""); err != nil {
+		if r.merge.Floors, err = readCounters(ctx, r.floor, transfer.CSV, ""); err != nil {
 			return err
 		}
 	}

@@ -150,7 +150,7 @@ func TestRestoreListsWhatWasRefused(t *testing.T) {
 	file := seriesBackup(t, []string{"busy"}, []string{"other"}, "pool")
 	got := command(t, "restore", file, "--skip-ahead", "9", "--yes", "--endpoint", restored(t, true).addr)
 	const why = "not merged: series \"other\" of \"shop\": SERIES_DIFFERS: has another format\n" +
-		"not merged: pool \"pool\": its leases ended, and it has another window here (1h0m0s) than in the backup (1m0s), which stays\n" +
+		"not merged: pool \"pool\": its leases ended, and its window here stays 1h0m0s, not the backup's 1m0s\n" +
 		"idnode: 2 were not merged, or not all of them; "
 	if got.code != exitFailed || !strings.HasPrefix(got.stderr, why) || !strings.Contains(got.stdout, "unchanged") ||
 		!strings.Contains(got.stdout, "pools     the leases of 1 ended") {

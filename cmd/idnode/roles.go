@@ -48,8 +48,8 @@ type fileLimit struct {
 const maxRolesFile = 4 << 20
 
 // readRoles reads a file of roles; "-" is the standard input.
-func readRoles(stdin io.Reader, name string) (*idnodev1.RoleTable, error) {
-	in, err := openInput(name, stdin)
+func readRoles(ctx context.Context, stdin io.Reader, name string) (*idnodev1.RoleTable, error) {
+	in, err := openInput(ctx, name, stdin)
 	if err != nil {
 		return nil, &usageError{err}
 	}
@@ -202,7 +202,7 @@ change that would take the right to set roles from its own caller is refused.
 		"only if the present roles were set at this log index, 0 for none (default: the present ones)")
 	sure := a.asks(cmd)
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		table, err := readRoles(a.stdin, args[0])
+		table, err := readRoles(ctx, a.stdin, args[0])
 		if err != nil {
 			return err
 		}

@@ -167,7 +167,7 @@ func TestComposeSetsNoRoles(t *testing.T) {
 // TestPrometheusHasNoRights: what scrapes the nodes of the compose file, of the manifests and of the chart has no
 // certificate, and the roles are for the client alone.
 func TestPrometheusHasNoRights(t *testing.T) {
-	table, err := readRoles(nil, "../../deploy/roles.yaml")
+	table, err := readRoles(t.Context(), nil, "../../deploy/roles.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestPrometheusHasNoRights(t *testing.T) {
 	}
 	const plain = "http://0.0.0.0:7403"
 	for file, want := range map[string]string{
-		"../../deploy/docker-compose.yml":                    "--metrics=" + plain,
+		"../../deploy/docker-compose.yml":                    "IDNODE_METRICS: " + plain,
 		"../../deploy/kubernetes/config.yaml":                "metrics: " + plain,
 		"../../deploy/helm/idnode/templates/config.yaml":     "metrics: " + plain,
 		"../../deploy/helm/idnode/templates/monitoring.yaml": "port: metrics",

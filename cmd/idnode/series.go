@@ -26,7 +26,7 @@ has neither.`,
 	}, newSeriesDefineCommand(a), newSeriesDeleteCommand(a), newSeriesListCommand(a), newSeriesShowCommand(a),
 		newSeriesTakeCommand(a), newSeriesConfirmCommand(a), newSeriesVoidCommand(a), newSeriesReleaseCommand(a),
 		newSeriesReportCommand(a), newSeriesWhoHasCommand(a), newSeriesVerifyCommand(a),
-		newSeriesCloseCommand(a), newSeriesResumeCommand(a), newSeriesReconcileCommand(a))
+		newSeriesAllotCommand(a), newSeriesCloseCommand(a), newSeriesResumeCommand(a), newSeriesReconcileCommand(a))
 }
 
 func newSeriesListCommand(a *app) *cobra.Command {

@@ -33,11 +33,12 @@ var seriesDefinition = &idnodev1.SeriesDefinition{
 	Order: idnodev1.SeriesOrder_SERIES_ORDER_DATES_DO_NOT_GO_BACK, OnRelease: idnodev1.SeriesOnRelease_SERIES_ON_RELEASE_VOID,
 	OnExpiry: idnodev1.SeriesOnExpiry_SERIES_ON_EXPIRY_VOID, ExpiresIn: durationpb.New(72 * time.Hour), MaxOpen: 5, MaxKeys: 9,
 	TimeZone:     "Europe/Berlin",
-	MaxAheadDays: 30,
+	MaxAheadDays: proto.Int32(30), MaxLength: 16, Allowed: []*idnodev1.AllowedValues{{Name: "branch", Values: []string{"BERLIN", "B2"}}},
 }
 
 const definedJSON = `{"format":"INV-{branch}-{year}-{number:6}","resetBy":"SERIES_RESET_FISCAL_YEAR","order":"SERIES_ORDER_DATES_DO_NOT_GO_BACK",` +
-	`"onRelease":"SERIES_ON_RELEASE_VOID","onExpiry":"SERIES_ON_EXPIRY_VOID","expiresIn":"259200s","maxOpen":"5","maxKeys":"9","timeZone":"Europe/Berlin","maxAheadDays":30}`
+	`"onRelease":"SERIES_ON_RELEASE_VOID","onExpiry":"SERIES_ON_EXPIRY_VOID","expiresIn":"259200s","maxOpen":"5","maxKeys":"9","timeZone":"Europe/Berlin","maxAheadDays":30,"maxLength":16,` +
+	`"allowed":[{"name":"branch","values":["BERLIN","B2"]}]}`
 
 // TestSeriesDefinitions: what is defined is sent as a whole, and shown as it was said.
 func TestSeriesDefinitions(t *testing.T) {
@@ -49,12 +50,20 @@ func TestSeriesDefinitions(t *testing.T) {
 		Format: "{number}", ResetBy: idnodev1.SeriesReset_SERIES_RESET_WEEK, Order: idnodev1.SeriesOrder_SERIES_ORDER_ANY,
 		OnRelease: idnodev1.SeriesOnRelease_SERIES_ON_RELEASE_REUSE_LOWEST, OnExpiry: idnodev1.SeriesOnExpiry_SERIES_ON_EXPIRY_REUSE_LOWEST,
 	}
+	today := proto.CloneOf(least)
+	today.MaxAheadDays = proto.Int32(0)
 	invoices := &idnodev1.Series{Name: "invoices", Definition: seriesDefinition, Version: 2, Suspended: true, Keys: 41}
 	tests := []commandTest{
 		{
 			"series define invoices --format {number}",
 			&idnodev1.DefineSeriesResponse{Version: 1, LogIndex: 7},
 			&idnodev1.DefineSeriesRequest{Name: "invoices", Definition: least},
+			"1\n", `{"version":"1","logIndex":"7","suspended":false}`,
+		},
+		{
+			"series define invoices --format {number} --max-ahead-days 0",
+			&idnodev1.DefineSeriesResponse{Version: 1, LogIndex: 7},
+			&idnodev1.DefineSeriesRequest{Name: "invoices", Definition: today},
 			"1\n", `{"version":"1","logIndex":"7","suspended":false}`,
 		},
 		{
@@ -65,7 +74,8 @@ func TestSeriesDefinitions(t *testing.T) {
 		},
 		{
 			"series define invoices --database shop --format INV-{branch}-{year}-{number:6} --reset-by fiscal-year --order dates-do-not-go-back " +
-				"--on-release void --on-expiry void --expires-in 72h --max-open 5 --max-keys 9 --max-ahead-days 30 --time-zone Europe/Berlin",
+				"--on-release void --on-expiry void --expires-in 72h --max-open 5 --max-keys 9 " +
+				"--max-ahead-days 30 --max-length 16 --values branch=BERLIN,B2 --time-zone Europe/Berlin",
 			&idnodev1.DefineSeriesResponse{Version: 1},
 			&idnodev1.DefineSeriesRequest{Database: "shop", Name: "invoices", Definition: seriesDefinition},
 			"1\n", `{"version":"1","logIndex":"0","suspended":false}`,
@@ -75,7 +85,7 @@ func TestSeriesDefinitions(t *testing.T) {
 			&idnodev1.GetSeriesResponse{Series: invoices},
 			&idnodev1.GetSeriesRequest{Name: "invoices", Consistency: linearizable},
 			"name            invoices\nstate           suspended\nkeys            41\nversion         2\nformat          INV-{branch}-{year}-{number:6}\nreset-by        fiscal-year\n" +
-				"order           dates-do-not-go-back\non-release      void\non-expiry       void\nexpires-in      72h0m0s\nmax-open        5\nmax-keys        9\nmax-ahead-days  30\ntime-zone       Europe/Berlin\n",
+				"order           dates-do-not-go-back\non-release      void\non-expiry       void\nexpires-in      72h0m0s\nmax-open        5\nmax-keys        9\nmax-ahead-days  30\nmax-length      16\nvalues          branch=BERLIN,B2\ntime-zone       Europe/Berlin\n",
 			`{"name":"invoices","definition":` + definedJSON + `,"version":"2","suspended":true,"keys":"41"}`,
 		},
 		{
@@ -83,8 +93,8 @@ func TestSeriesDefinitions(t *testing.T) {
 			&idnodev1.GetSeriesResponse{Series: &idnodev1.Series{Name: "orders", Definition: least, Version: 1}},
 			&idnodev1.GetSeriesRequest{Name: "orders", Consistency: stale},
 			"name            orders\nstate           active\nkeys            0\nversion         1\nformat          {number}\nreset-by        never\n" +
-				"order           any\non-release      void\non-expiry       report\nexpires-in      never\nmax-open        none\nmax-keys        none\nmax-ahead-days  366\ntime-zone       UTC\n",
-			`{"name":"orders","definition":{"format":"{number}","resetBy":"SERIES_RESET_NEVER","order":"SERIES_ORDER_ANY","onRelease":"SERIES_ON_RELEASE_VOID","onExpiry":"SERIES_ON_EXPIRY_REPORT","maxOpen":"0","maxKeys":"0","timeZone":"","maxAheadDays":0},"version":"1","suspended":false,"keys":"0"}`,
+				"order           any\non-release      void\non-expiry       report\nexpires-in      never\nmax-open        none\nmax-keys        none\nmax-ahead-days  366\nmax-length      none\nvalues          any\ntime-zone       UTC\n",
+			`{"name":"orders","definition":{"format":"{number}","resetBy":"SERIES_RESET_NEVER","order":"SERIES_ORDER_ANY","onRelease":"SERIES_ON_RELEASE_VOID","onExpiry":"SERIES_ON_EXPIRY_REPORT","maxOpen":"0","maxKeys":"0","timeZone":"","maxLength":0,"allowed":[]},"version":"1","suspended":false,"keys":"0"}`,
 		},
 		{
 			"series list --prefix inv --limit 3",
@@ -109,16 +119,16 @@ func TestSeriesNumbers(t *testing.T) {
 	final := &idnodev1.SeriesNumber{Key: "k", Text: "INV-2", Number: 2, State: confirmed, Date: "2026-12-31"}
 	void := &idnodev1.SeriesNumber{Key: "k", Text: "INV-2", Number: 2, State: voided, Date: "2026-12-31", Reason: "lost"}
 	const (
-		firstJSON = `{"key":"a,b","text":"INV-1","scope":["2026","BERLIN"],"number":"1","state":"NUMBER_STATE_OPEN","overdue":true,"date":"2026-12-31","taken":"2026-12-31T12:00:00.000000500Z","expires":"2026-12-31T12:00:00.000000500Z","label":"x","reason":""}`
-		finalJSON = `{"key":"k","text":"INV-2","scope":[],"number":"2","state":"NUMBER_STATE_CONFIRMED","overdue":false,"date":"2026-12-31","label":"","reason":""}`
-		voidJSON  = `{"key":"k","text":"INV-2","scope":[],"number":"2","state":"NUMBER_STATE_VOIDED","overdue":false,"date":"2026-12-31","label":"","reason":"lost"}`
+		firstJSON = `{"key":"a,b","text":"INV-1","scope":["2026","BERLIN"],"number":"1","state":"NUMBER_STATE_OPEN","overdue":true,"date":"2026-12-31","taken":"2026-12-31T12:00:00.000000500Z","expires":"2026-12-31T12:00:00.000000500Z","label":"x","reason":"","note":""}`
+		finalJSON = `{"key":"k","text":"INV-2","scope":[],"number":"2","state":"NUMBER_STATE_CONFIRMED","overdue":false,"date":"2026-12-31","label":"","reason":"","note":""}`
+		voidJSON  = `{"key":"k","text":"INV-2","scope":[],"number":"2","state":"NUMBER_STATE_VOIDED","overdue":false,"date":"2026-12-31","label":"","reason":"lost","note":""}`
 	)
 	tests := []commandTest{
 		{
 			"series take invoices --key k --database shop",
 			&idnodev1.TakeNumbersResponse{Numbers: []*idnodev1.SeriesNumber{final}},
 			&idnodev1.TakeNumbersRequest{Database: "shop", Series: "invoices", Keys: []string{"k"}},
-			"INV-2\n", `{"numbers":[` + finalJSON + `],"logIndex":"0"}`,
+			"INV-2\n", `{"numbers":[` + finalJSON + `],"logIndex":"0","scopeBegun":false}`,
 		},
 		{
 			"series take invoices --key a,b --key k --date 2026-12-31 --scope branch=BERLIN --scope till=3 --label x --expires-in 90m",
@@ -127,7 +137,13 @@ func TestSeriesNumbers(t *testing.T) {
 				Series: "invoices", Keys: []string{"a,b", "k"}, Date: "2026-12-31",
 				Values: map[string]string{"branch": "BERLIN", "till": "3"}, Label: "x", ExpiresIn: durationpb.New(90 * time.Minute),
 			},
-			"INV-1\nINV-2\n", `{"numbers":[` + firstJSON + `,` + finalJSON + `],"logIndex":"9"}`,
+			"INV-1\nINV-2\n", `{"numbers":[` + firstJSON + `,` + finalJSON + `],"logIndex":"9","scopeBegun":false}`,
+		},
+		{
+			"series take invoices --key k --number 2 --because moved --yes",
+			&idnodev1.TakeNumbersResponse{Numbers: []*idnodev1.SeriesNumber{final}},
+			&idnodev1.TakeNumbersRequest{Series: "invoices", Keys: []string{"k"}, Number: 2, Because: "moved"},
+			"INV-2\n", `{"numbers":[` + finalJSON + `],"logIndex":"0","scopeBegun":false}`,
 		},
 		{
 			"series confirm invoices --key k --number 2",
@@ -146,7 +162,7 @@ func TestSeriesNumbers(t *testing.T) {
 			&idnodev1.ReleaseNumbersResponse{Numbers: []*idnodev1.SeriesNumber{{Key: "k", Number: 2, State: released}}},
 			&idnodev1.ReleaseNumbersRequest{Series: "invoices", Keys: []*idnodev1.NumberOf{{Key: "k"}}},
 			"-\treleased\tk\t\t\n",
-			`{"numbers":[{"key":"k","text":"","scope":[],"number":"2","state":"NUMBER_STATE_RELEASED","overdue":false,"date":"","label":"","reason":""}],"logIndex":"0"}`,
+			`{"numbers":[{"key":"k","text":"","scope":[],"number":"2","state":"NUMBER_STATE_RELEASED","overdue":false,"date":"","label":"","reason":"","note":""}],"logIndex":"0"}`,
 		},
 		{
 			"series who-has invoices --key a,b",
@@ -176,6 +192,21 @@ func TestSeriesScopes(t *testing.T) {
 			&idnodev1.VerifySeriesResponse{Ok: true, LogIndex: 3},
 			&idnodev1.VerifySeriesRequest{Series: "invoices", Consistency: stale},
 			"ok\n", `{"ok":true,"scope":[],"number":"0","detail":"","logIndex":"3","nextPageToken":""}`,
+		},
+		{
+			"series allot invoices 2026,BERLIN --from 101 --to 200 --until 2026-12-31 --note CAF-7",
+			&idnodev1.AllotNumbersResponse{LogIndex: 9},
+			&idnodev1.AllotNumbersRequest{
+				Series: "invoices", Scope: []string{"2026", "BERLIN"},
+				Allotment: &idnodev1.Allotment{From: 101, To: 200, Until: "2026-12-31", Note: "CAF-7"},
+			},
+			"101 to 200 allotted\n", `{"logIndex":"9"}`,
+		},
+		{
+			"series allot orders - --from 101 --to 200 --withdraw",
+			&idnodev1.AllotNumbersResponse{LogIndex: 9},
+			&idnodev1.AllotNumbersRequest{Series: "orders", Allotment: &idnodev1.Allotment{From: 101, To: 200}, Withdraw: true},
+			"101 to 200 taken back\n", `{"logIndex":"9"}`,
 		},
 		{
 			"series close invoices 2026,BERLIN --yes",
@@ -268,6 +299,17 @@ func TestSeriesTakeOfAVoidedNumber(t *testing.T) {
 	}
 }
 
+// TestSeriesTakeBeginsAScope: a branch that is mistyped is told, beside the numbers.
+func TestSeriesTakeBeginsAScope(t *testing.T) {
+	node := newFakeNode(t, answer(&idnodev1.TakeNumbersResponse{
+		Numbers: []*idnodev1.SeriesNumber{{Key: "a", Text: "BERLN-1", Scope: []string{"2026", "BERLN"}}}, ScopeBegun: true,
+	}))
+	want := outcome{stdout: "BERLN-1\n", stderr: "2026,BERLN is a new scope: this is its first number\n"}
+	if got := command(t, "series", "take", "invoices", "--key", "a", "--endpoint", node.addr); got != want {
+		t.Errorf("%+v", got)
+	}
+}
+
 // booksOf answers as a series with three scopes on two pages. Each page of a scope's
 // numbers is one number, or empty if that is in another state.
 func booksOf(t *testing.T) *fakeNode {
@@ -278,13 +320,16 @@ func booksOf(t *testing.T) *fakeNode {
 			{Key: "b", Text: "X-2", State: open, Overdue: true},
 			{Text: "X-5", State: unknown},
 		},
-		"2025,Y": {{Key: "e", Text: "Y-1", State: confirmed}, {Key: "f", Text: "Y-2", State: released}},
+		"2025,Y": {{Key: "e", Text: "Y-1", State: confirmed}, {Key: "f", Text: "Y-2", State: released, Note: "CAF 7"}},
 		"2026,X": {{Key: "c", Text: "X-3", State: open}},
 	}
 	pages := map[string]*idnodev1.ReportSeriesResponse{
 		"": {NextPageToken: "p2", Scopes: []*idnodev1.ScopeReport{
-			{Scope: []string{"2025", "X"}, Last: 4, LastDate: "2025-12-31", Closed: true, Open: 2, Overdue: 1, Voided: 1, Unknown: 1},
-			{Scope: []string{"2025", "Y"}, Last: 2, LastDate: "2025-12-31", Confirmed: 1, Released: 1},
+			{
+				Scope: []string{"2025", "X"}, Last: 4, LastDate: "2025-12-31", Closed: true, Open: 2, Overdue: 1, Voided: 1, Unknown: 1,
+				Left: new(int64(7)),
+			},
+			{Scope: []string{"2025", "Y"}, Last: 2, LastDate: "2025-12-31", Confirmed: 1, Released: 1, Left: new(int64(0))},
 		}},
 		"p2": {Scopes: []*idnodev1.ScopeReport{{Scope: []string{"2026", "X"}, Last: 9, Before: 8, Open: 1}}},
 	}
@@ -308,18 +353,18 @@ func booksOf(t *testing.T) *fakeNode {
 // TestSeriesReport follows the pages of scopes and numbers, up to the limit.
 func TestSeriesReport(t *testing.T) {
 	node := booksOf(t)
-	const header = "SCOPE   LAST  DATE        BEFORE  OPEN  OVERDUE  CONFIRMED  VOIDED  RELEASED  UNKNOWN  CLOSED\n"
+	const header = "SCOPE   LAST  DATE        BEFORE  OPEN  OVERDUE  CONFIRMED  VOIDED  RELEASED  UNKNOWN  LEFT  CLOSED\n"
 	tests := []struct {
 		flags string
 		want  string
 	}{
-		{"", header + "2025,X  4     2025-12-31  0       2     1        0          1       0         1        yes\n2025,Y  2     2025-12-31  0       0     0        1          0       1         0        no\n2026,X  9  -  8  1  0  0  0  0  0  no\n"},
+		{"", header + "2025,X  4     2025-12-31  0       2     1        0          1       0         1        7     yes\n2025,Y  2     2025-12-31  0       0     0        1          0       1         0        0     no\n2026,X  9  -  8  1  0  0  0  0  0  -  no\n"},
 		{"--state open", "X-1\topen\ta\t2025-01-01\t\nX-2\topen, overdue\tb\t\t\nX-3\topen\tc\t\t\n"},
 		{"--state open --limit 2", "X-1\topen\ta\t2025-01-01\t\nX-2\topen, overdue\tb\t\t\n"},
 		{"--state confirmed", "Y-1\tconfirmed\te\t\t\n"},
 		{"--state voided", "X-4\tvoided\td\t\tlost\n"},
 		{"--state unknown", "X-5\tunknown\t\t\t\n"},
-		{"--state released", "Y-2\treleased\tf\t\t\n"},
+		{"--state released", "Y-2\treleased\tf\t\t\tCAF 7\n"},
 	}
 	for _, tt := range tests {
 		args := append([]string{"series", "report", "invoices", "--endpoint", node.addr}, strings.Fields(tt.flags)...)
@@ -328,11 +373,11 @@ func TestSeriesReport(t *testing.T) {
 		}
 	}
 	got := command(t, "series", "report", "invoices", "--endpoint", node.addr, "-o", "json", "--limit", "1")
-	if want := `{"scope":["2025","X"],"last":"4","lastDate":"2025-12-31","closed":true,"open":"2","overdue":"1","confirmed":"0","voided":"1","released":"0","before":"0","unknown":"1"}` + "\n"; !strings.HasPrefix(got.stdout, want) {
+	if want := `{"scope":["2025","X"],"last":"4","lastDate":"2025-12-31","closed":true,"open":"2","overdue":"1","confirmed":"0","voided":"1","released":"0","before":"0","unknown":"1","left":"7","allotments":[]}` + "\n"; !strings.HasPrefix(got.stdout, want) {
 		t.Errorf("json: %+v", got)
 	}
 	got = command(t, "series", "report", "invoices", "--endpoint", node.addr, "-o", "json", "--state", "open", "--limit", "1")
-	if want := `{"key":"a","text":"X-1","scope":[],"number":"0","state":"NUMBER_STATE_OPEN","overdue":false,"date":"2025-01-01","label":"","reason":""}` + "\n"; got != (outcome{stdout: want}) {
+	if want := `{"key":"a","text":"X-1","scope":[],"number":"0","state":"NUMBER_STATE_OPEN","overdue":false,"date":"2025-01-01","label":"","reason":"","note":""}` + "\n"; got != (outcome{stdout: want}) {
 		t.Errorf("json of a state: %+v", got)
 	}
 }
@@ -406,10 +451,13 @@ func TestSeriesOutcomeUnknown(t *testing.T) {
 // TestSeriesAsksFirst: what cannot be undone is not done without a yes.
 func TestSeriesAsksFirst(t *testing.T) {
 	for line, want := range map[string]string{
-		"series close x 2026":            `Closes scope "2026" of "x" for good`,
-		"series resume x":                `the series knows all numbers that are in the books, and no scope was closed since the backup`,
-		"series resume x --closed 2025":  `no scope but "2025" was closed since the backup`,
-		"series resume x --last 2026=41": `no number of the books is above "2026=41"`,
+		"series close x 2026":                                  `Closes scope "2026" of "x" for good`,
+		"series resume x":                                      `the series knows all numbers that are in the books, and no scope was closed since the backup`,
+		"series allot x - --from 1":                            "--from and --to are required",
+		"series allot x - --from 9 --to 8":                     "the last not below it",
+		"series allot x - --from 8 --to 9 --note n --withdraw": "--withdraw goes without",
+		"series resume x --closed 2025":                        `no scope but "2025" was closed since the backup`,
+		"series resume x --last 2026=41":                       `no number of the books is above "2026=41"`,
 	} {
 		node := newFakeNode(t, answer(&idnodev1.CloseScopeResponse{}))
 		got := command(t, append(strings.Fields(line), "--endpoint", node.addr)...)

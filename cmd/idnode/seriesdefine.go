@@ -5,12 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/idnode/idnode/client/docid"
@@ -18,7 +16,7 @@ import (
 )
 
 type definitionFlags struct {
-	begins                            []string
+	begins, allowed                   []string
 	dryRun                            bool
 	flags                             *pflag.FlagSet
 	reset, order, onRelease, onExpiry string
@@ -37,7 +35,7 @@ give, and when numbers begin again. --dry-run prints that alone, and changes not
 
 With --expected-version the definition changes. As long as no number was confirmed or
 voided everything may change; another format or --reset-by then forgets all open
-numbers, and --dry-run says how many. Afterwards format and --reset-by stay as they are,
+numbers and allotments, and --dry-run says how many. Afterwards format and --reset-by stay as they are,
 --order, --on-release and --on-expiry only become stricter, and limits change either
 way. A definition is given as a whole: what is not said is the default, and not what it
 was.`,
@@ -84,15 +82,18 @@ func printPreview(w io.Writer, p *idnodev1.SeriesPreview) {
 	if p == nil {
 		return
 	}
-	forgets := ""
+	var forgets []string
 	if p.GetForgets() > 0 {
-		forgets = fmt.Sprintf("%d open numbers", p.GetForgets())
+		forgets = append(forgets, fmt.Sprintf("%d open numbers", p.GetForgets()))
+	}
+	if p.GetForgetsAllotments() > 0 {
+		forgets = append(forgets, fmt.Sprintf("%d allotments", p.GetForgetsAllotments()))
 	}
 	fields(w, [][2]string{
 		{"texts", strings.Join(p.GetTexts(), ", ")},
 		{"values", strings.Join(p.GetValues(), ", ")},
 		{"begins again", cmp.Or(p.GetBeginsAgain(), "never")},
-		{"forgets", forgets},
+		{"forgets", strings.Join(forgets, ", ")},
 	})
 }
 
@@ -119,13 +120,15 @@ func (d *definitionFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&d.reset, "reset-by", "never", "when numbers begin at 1 again: never, year, month, day, week or fiscal-year")
 	f.StringVar(&d.order, "order", "any",
 		"of documents by their dates: any, dates-do-not-go-back, or one-open, with one open number at a time")
-	f.StringVar(&d.onRelease, "on-release", "void", "what becomes of a released number: void or reuse-lowest")
+	f.StringVar(&d.onRelease, "on-release", "void", "what becomes of a released number: void, reuse-newest or reuse-lowest")
 	f.StringVar(&d.onExpiry, "on-expiry", "report", "what becomes of an open number whose time has ended: report, void or reuse-lowest")
 	f.Duration("expires-in", 0, "how long a number stays open, at most 87600h (default: without end)")
 	f.Int64Var(&d.definition.MaxOpen, "max-open", 0, "how many numbers of a scope may be open; 0 is without limit")
 	f.Int64Var(&d.definition.MaxKeys, "max-keys", 0, "how many keys the series may know; 0 is without limit")
-	f.Int32Var(&d.definition.MaxAheadDays, "max-ahead-days", 0,
-		"how many days a date may be after the present one, at most 3650; 0 is 1 with an --order, else 366")
+	f.Int32("max-ahead-days", 0, "how many days a date may be after the present one, at most 3650 (default: 1 with an --order, else 366)")
+	f.Uint32Var(&d.definition.MaxLength, "max-length", 0, "how many characters a text may have, at most 128; 0 is without limit")
+	f.StringArrayVar(&d.allowed, "values", nil,
+		"NAME=A,B: the values that calls may give, as in branch=BERLIN,HAMBURG; one flag for each name (default: any)")
 	f.StringArrayVar(&d.begins, "begin", nil,
 		"SCOPE=NUMBER: the first number of a scope that has none yet, - for a series without scopes; one flag for each")
 	f.BoolVar(&d.dryRun, "dry-run", false, "print what the definition means, and change nothing")
@@ -136,6 +139,12 @@ func (d *definitionFlags) message() (*idnodev1.SeriesDefinition, error) {
 	if d.definition.GetFormat() == "" {
 		return nil, usagef("--format is required")
 	}
+	if d.flags.Changed("max-ahead-days") {
+		days, _ := d.flags.GetInt32("max-ahead-days")
+		d.definition.MaxAheadDays = &days
+	}
+	var wrong error
+	d.definition.Allowed, wrong = parseAllowed(d.allowed)
 	in, err := expiresIn(d.flags)
 	d.definition.ExpiresIn = in
 	return &d.definition, cmp.Or(
@@ -143,7 +152,28 @@ func (d *definitionFlags) message() (*idnodev1.SeriesDefinition, error) {
 		choose(&d.definition.Order, "--order", d.order),
 		choose(&d.definition.OnRelease, "--on-release", d.onRelease),
 		choose(&d.definition.OnExpiry, "--on-expiry", d.onExpiry),
-		err)
+		wrong, err)
+}
+
+// parseAllowed parses the values that calls may give. The cluster decides whether they can be.
+func parseAllowed(texts []string) (all []*idnodev1.AllowedValues, err error) {
+	for _, text := range texts {
+		name, values, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, usagef("--values must be NAME=A,B, not %q", text)
+		}
+		all = append(all, &idnodev1.AllowedValues{Name: name, Values: strings.Split(values, ",")})
+	}
+	return all, nil
+}
+
+// allowedText writes the values that calls may give as --values has them.
+func allowedText(d *idnodev1.SeriesDefinition) string {
+	var all []string
+	for _, a := range d.GetAllowed() {
+		all = append(all, a.GetName()+"="+strings.Join(a.GetValues(), ","))
+	}
+	return cmp.Or(strings.Join(all, " "), "any")
 }
 
 // expiresIn returns nil unless --expires-in is given. 0 is refused: it could mean never or at once.
@@ -158,48 +188,11 @@ func expiresIn(f *pflag.FlagSet) (*durationpb.Duration, error) {
 	return durationpb.New(in), err
 }
 
-// enum is an enum of the API, with the values 0 for unspecified, 1, 2 and so on.
-type enum interface {
-	~int32
-	protoreflect.Enum
-	fmt.Stringer
-}
-
-// word is how people write a value of an enum: reuse-lowest for SERIES_ON_RELEASE_REUSE_LOWEST.
-func word[E enum](value E) string {
-	prefix := strings.TrimSuffix(E(0).String(), "UNSPECIFIED")
-	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(value.String(), prefix), "_", "-"))
-}
-
-// words returns the values of an enum as people write them, in order, without the unspecified one.
-func words[E enum]() (all []string) {
-	for i := range E(0).Descriptor().Values().Len() - 1 {
-		all = append(all, word(E(i+1)))
-	}
-	return all
-}
-
-// choose sets an enum to the value that a flag names.
-func choose[E enum](to *E, flag, text string) error {
-	allowed := words[E]()
-	if i := slices.Index(allowed, text); i >= 0 {
-		*to = E(i + 1)
-		return nil
-	}
-	return usagef("%s must be %s, not %q", flag, anyOf(allowed), text)
-}
-
-// anyOf lists words: a, b or c.
-func anyOf(words []string) string {
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
-
 // maxAhead returns, in words, how many days a date may be after today.
 func maxAhead(d *idnodev1.SeriesDefinition) string {
-	switch days := d.GetMaxAheadDays(); {
-	case days > 0:
-		return fmt.Sprint(days)
+	switch {
+	case d.MaxAheadDays != nil:
+		return fmt.Sprint(d.GetMaxAheadDays())
 	case d.GetOrder() == idnodev1.SeriesOrder_SERIES_ORDER_ANY:
 		return "366"
 	default:
@@ -233,6 +226,8 @@ func printSeries(w io.Writer, x *idnodev1.Series) {
 		{"max-open", limit(d.GetMaxOpen())},
 		{"max-keys", limit(d.GetMaxKeys())},
 		{"max-ahead-days", maxAhead(d)},
+		{"max-length", limit(int64(d.GetMaxLength()))},
+		{"values", allowedText(d)},
 		{"time-zone", cmp.Or(d.GetTimeZone(), "UTC")},
 	})
 }

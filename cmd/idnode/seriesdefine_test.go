@@ -15,11 +15,12 @@ import (
 // TestSeriesPreview: a definition says what it means, to standard error, and a dry run says
 // it alone, to standard output. JSON has all in one message.
 func TestSeriesPreview(t *testing.T) {
-	const shown = "texts         INV-BRANCH-000543, INV-BRANCH-000544\nvalues        branch\nbegins again  2027-01-01\nforgets       3 open numbers\n"
+	const shown = "texts         INV-BRANCH-000543, INV-BRANCH-000544\nvalues        branch\nbegins again  2027-01-01\nforgets       3 open numbers, 2 allotments\n"
 	const json = `{"version":"2","logIndex":"0","suspended":false,"preview":{"texts":["INV-BRANCH-000543","INV-BRANCH-000544"],` +
-		`"values":["branch"],"beginsAgain":"2027-01-01","forgets":"3"}}` + "\n"
+		`"values":["branch"],"beginsAgain":"2027-01-01","forgets":"3","forgetsAllotments":"2"}}` + "\n"
 	node := newFakeNode(t, answer(&idnodev1.DefineSeriesResponse{Version: 2, Preview: &idnodev1.SeriesPreview{
-		Texts: []string{"INV-BRANCH-000543", "INV-BRANCH-000544"}, Values: []string{"branch"}, BeginsAgain: "2027-01-01", Forgets: 3,
+		Texts: []string{"INV-BRANCH-000543", "INV-BRANCH-000544"}, Values: []string{"branch"}, BeginsAgain: "2027-01-01",
+		Forgets: 3, ForgetsAllotments: 2,
 	}}))
 	for flags, want := range map[string]outcome{
 		"":                  {stdout: "2\n", stderr: shown},

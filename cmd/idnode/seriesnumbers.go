@@ -22,10 +22,16 @@ func newSeriesTakeCommand(a *app) *cobra.Command {
 		Short: "Give documents their numbers, and print these",
 		Long: `Gives each key a number, or none of them, and prints the texts, one a line in the order
 of the keys. A key that has a number keeps it. If one of the numbers is voided the
-command fails after it printed them: such a number belongs to no document.`,
+command fails after it printed them: such a number belongs to no document.
+
+With --number the document has that number already: another tool gave it, or a hand. The
+key has it then, confirmed, so the command asks first. It is above the scope's last number,
+and those between are voided for the reason; or below the first one of the series; or one
+that another key may get. It needs the right series, and is in the audit log.`,
 		Example: `  idnode series take invoices --key 4711
   idnode series take invoices --key 4711 --key 4712 --date 2026-12-31 --scope branch=BERLIN
-  idnode series take till --key till3-1 --key till3-2 --label till3 --expires-in 72h`,
+  idnode series take till --key till3-1 --key till3-2 --label till3 --expires-in 72h
+  idnode series take invoices --key 4650 --number 481 --date 2026-03-02 --because 'moved in from the books'`,
 	}
 	f := cmd.Flags()
 	registerKeys(f, &msg.Keys)
@@ -33,8 +39,14 @@ command fails after it printed them: such a number belongs to no document.`,
 	values := f.StringArray("scope", nil, "a value of the format, as in branch=BERLIN; one flag for each")
 	f.StringVar(&msg.Label, "label", "", "what is stored with each new number, at most 64 bytes")
 	f.Duration("expires-in", 0, "how long the numbers stay open, at most 87600h (default: as the series says)")
+	f.Int64Var(&msg.Number, "number", 0, "the number that the document has already; with one --key and --because")
+	f.StringVar(&msg.Because, "because", "", "with --number: why, 1 to 128 bytes")
+	sure := a.asks(cmd)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) (err error) {
 		if err := needKeys(msg.GetKeys()); err != nil {
+			return err
+		}
+		if err := s.confirmEntered(ctx, sure, args[0], &msg, f.Changed("number")); err != nil {
 			return err
 		}
 		if msg.ExpiresIn, err = expiresIn(f); err != nil {
@@ -53,8 +65,25 @@ command fails after it printed them: such a number belongs to no document.`,
 				s.out.line(n.GetText())
 			}
 		})
+		if res.GetScopeBegun() && !s.out.json {
+			fmt.Fprintf(a.stderr, "%s is a new scope: this is its first number\n", docid.Escape(scopeText(res.GetNumbers()[0].GetScope())))
+		}
 		return refuseVoided(res.GetNumbers())
 	})
+}
+
+// confirmEntered asks before a number is entered.
+func (s *clusterClient) confirmEntered(ctx context.Context, sure *confirmation, series string, msg *idnodev1.TakeNumbersRequest,
+	given bool,
+) error {
+	switch {
+	case !given && msg.GetBecause() == "":
+		return nil
+	case msg.GetNumber() < 1 || msg.GetBecause() == "" || len(msg.GetKeys()) != 1:
+		return usagef("--number, which is above zero, goes with --because and exactly one --key")
+	}
+	return s.confirm(ctx, sure, fmt.Sprintf("Confirms for good that %s has number %d of %s, and voids the numbers that it passes over.",
+		quote(msg.GetKeys()[0]), msg.GetNumber(), quote(series)))
 }
 
 func parseValues(given []string) (map[string]string, error) {
@@ -200,8 +229,12 @@ func (p *printer) numbers(failed error, res interface {
 
 // printNumber prints a number as a line. A number that has another key by now has no text.
 func printNumber(w io.Writer, n *idnodev1.SeriesNumber) {
-	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", docid.Escape(cmp.Or(n.GetText(), "-")), numberState(n),
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s", docid.Escape(cmp.Or(n.GetText(), "-")), numberState(n),
 		docid.Escape(n.GetKey()), n.GetDate(), docid.Escape(n.GetReason()))
+	if n.GetNote() != "" {
+		fmt.Fprint(w, "\t", docid.Escape(n.GetNote()))
+	}
+	fmt.Fprintln(w)
 }
 
 func numberState(n *idnodev1.SeriesNumber) string {

@@ -100,7 +100,12 @@ func TestSeriesPageTexts(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", line, err)
 			}
+			s.Scramble(nil) // The page has the texts of no secret.
 			all[name] = s
+		case "allot":
+			if err := all[name].Allot(1, allotmentOf(t, words[2:])); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
 		case "take":
 			takes++
 			numbers, err := all[name].Take(time.Date(2026, time.November, 26, 12, 0, 0, 0, time.UTC).UnixNano(), takeOf(t, words[2:]))
@@ -119,12 +124,36 @@ func TestSeriesPageTexts(t *testing.T) {
 	}
 }
 
+// allotmentOf reads the scope and the flags of an allotment.
+func allotmentOf(t *testing.T, words []string) *raftlogv1.SeriesAllot {
+	t.Helper()
+	scope, err := parseScope(words[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &raftlogv1.SeriesAllotment{}
+	for flag := range slices.Chunk(words[1:], 2) {
+		switch number, _ := strconv.ParseInt(flag[1], 10, 64); flag[0] {
+		case "--from":
+			a.From = number
+		case "--to":
+			a.To = number
+		}
+	}
+	return &raftlogv1.SeriesAllot{Scope: scope, Allotment: a}
+}
+
 // takeOf reads the flags of a take, whose values are in the order of the format.
 func takeOf(t *testing.T, words []string) *raftlogv1.SeriesTake {
 	t.Helper()
 	q := &raftlogv1.SeriesTake{}
+	words = slices.DeleteFunc(slices.Clone(words), func(word string) bool { return word == "--yes" })
 	for flag := range slices.Chunk(words, 2) {
 		switch flag[0] {
+		case "--number":
+			q.Number, _ = strconv.ParseInt(flag[1], 10, 64)
+		case "--because":
+			q.Because = strings.Trim(flag[1], "'")
 		case "--key":
 			q.Keys = append(q.Keys, flag[1])
 		case "--scope":

@@ -26,10 +26,10 @@ func newSeriesReconcileCommand(a *app) *cobra.Command {
 	var msg idnodev1.ReconcileNumbersRequest
 	cmd := &cobra.Command{
 		Use:   "reconcile NAME SCOPE",
-		Short: "Say what the books have of unknown numbers",
+		Short: "Say which documents have the unknown numbers",
 		Long: `Says of unknown numbers of a scope which document has each, which confirms it, or that
 none has it, which voids it. 'idnode series report NAME --state unknown' lists them.
-What is said cannot be taken back, so the command asks first. It prints a line for each
+This cannot be undone, so the command asks first. It prints a line for each
 number: text, state, key, date, reason. The same command again changes nothing.
 
 --file reads a CSV: a line "number,key", and then a line for each number, without a
@@ -41,7 +41,7 @@ counts whole or not at all.`,
 	}
 	f := cmd.Flags()
 	numbers := f.StringArray("number", nil, "NUMBER=KEY: the document that has a number; NUMBER= if none has it; one flag for each")
-	file := f.String("file", "", "CSV (number,key) of what the books have; - is the standard input")
+	file := f.String("file", "", "CSV (number,key) from the books; - is the standard input")
 	f.StringVar(&msg.Reason, "reason", "", `why numbers without a document are voided, at most 128 bytes (default "not in the books")`)
 	sure := a.asks(cmd)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) (err error) {
@@ -56,7 +56,7 @@ counts whole or not at all.`,
 			return usagef("exactly one of --number and --file is required")
 		case *file != "":
 			send = s.untilAnswered
-			books, err = readBooks(*file, a.stdin)
+			books, err = readBooks(ctx, *file, a.stdin)
 		default:
 			books, err = parseReconciled(*numbers)
 		}
@@ -94,8 +94,8 @@ func parseReconciled(texts []string) (numbers []*idnodev1.ReconciledNumber, err 
 	return numbers, nil
 }
 
-func readBooks(path string, in io.Reader) ([]*idnodev1.ReconciledNumber, error) {
-	file, err := openInput(path, in)
+func readBooks(ctx context.Context, path string, in io.Reader) ([]*idnodev1.ReconciledNumber, error) {
+	file, err := openInput(ctx, path, in)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func parseBooks(r io.Reader) (numbers []*idnodev1.ReconciledNumber, err error) {
 		case lines[n] > 0:
 			return nil, fmt.Errorf("line %d: number %d is in line %d too", line, n, lines[n])
 		case !utf8.ValidString(row[1]):
-			return nil, fmt.Errorf("line %d: the key is no UTF-8", line)
+			return nil, fmt.Errorf("line %d: the key is not UTF-8", line)
 		}
 		lines[n] = line
 		numbers = append(numbers, &idnodev1.ReconciledNumber{Number: n, Key: row[1]})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -26,19 +27,41 @@ type seriesReport struct {
 func newSeriesReportCommand(a *app) *cobra.Command {
 	var r seriesReport
 	var state string
+	var period periodReport
 	cmd := &cobra.Command{
 		Use:   "report NAME",
 		Short: "Count a series' numbers by scope and state, or list those of one state",
 		Long: `Prints a line for each scope, in the order in which they began: how many numbers are in
-which state; BEFORE counts those below the first one of the series. With --state it
+which state; BEFORE counts those below the first one of the series, LEFT those that it
+can still give: - is without end. With --state it
 prints the numbers of that state in all scopes, a line for each: text, state, key,
-date, reason. Unknown ones are those that a restore or a recovery left open, with the
-last key that is known.`,
-		Example: "  idnode series report invoices\n  idnode series report invoices --state open",
+date, reason, and the note of an allotment. Unknown ones are those that a restore or a recovery left open, with the
+last key that is known.
+
+With --from or --to it counts the numbers of documents whose dates are in that period: a
+line for each scope with its first and last number, one for each state, and one for
+each range of voided numbers, with the reason. --csv is for spreadsheets: a text that one
+would take for a formula has an apostrophe before it.`,
+		Example: "  idnode series report invoices\n  idnode series report invoices --state open\n" +
+			"  idnode series report invoices --from 2026-10-01 --to 2026-12-31 --csv",
 	}
 	cmd.Flags().StringVar(&state, "state", "", "list the numbers that are open, confirmed, voided, released or unknown")
-	r.registerPages(cmd.Flags())
+	f := cmd.Flags()
+	f.StringVar(&period.from, "from", "", "the first date of a period, as 2026-10-01")
+	f.StringVar(&period.to, "to", "", "its last date")
+	f.BoolVar(&period.csv, "csv", false, "of a period: with commas, for spreadsheets")
+	r.registerPages(f)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		ofPeriod := f.Changed("from") || f.Changed("to")
+		switch {
+		case ofPeriod && (f.Changed("state") || f.Changed("limit")):
+			return usagef("--from and --to go without --state and --limit")
+		case ofPeriod:
+			period.series = args[0]
+			return period.run(ctx, s)
+		case period.csv:
+			return usagef("--csv needs --from or --to")
+		}
 		if err := r.check(); err != nil {
 			return err
 		}
@@ -87,15 +110,23 @@ func (r *seriesReport) scopes(ctx context.Context, s *clusterClient, p page) (st
 func printScopes(w io.Writer, scopes []*idnodev1.ScopeReport, first bool) {
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	if first {
-		fmt.Fprintln(tw, "SCOPE\tLAST\tDATE\tBEFORE\tOPEN\tOVERDUE\tCONFIRMED\tVOIDED\tRELEASED\tUNKNOWN\tCLOSED")
+		fmt.Fprintln(tw, "SCOPE\tLAST\tDATE\tBEFORE\tOPEN\tOVERDUE\tCONFIRMED\tVOIDED\tRELEASED\tUNKNOWN\tLEFT\tCLOSED")
 	}
 	for _, x := range scopes {
 		closed := map[bool]string{true: "yes", false: "no"}[x.GetClosed()]
-		fmt.Fprintf(tw, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", docid.Escape(scopeText(x.GetScope())), x.GetLast(),
+		fmt.Fprintf(tw, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", docid.Escape(scopeText(x.GetScope())), x.GetLast(),
 			cmp.Or(x.GetLastDate(), "-"),
-			x.GetBefore(), x.GetOpen(), x.GetOverdue(), x.GetConfirmed(), x.GetVoided(), x.GetReleased(), x.GetUnknown(), closed)
+			x.GetBefore(), x.GetOpen(), x.GetOverdue(), x.GetConfirmed(), x.GetVoided(), x.GetReleased(), x.GetUnknown(), left(x), closed)
 	}
 	_ = tw.Flush()
+}
+
+// left is how many numbers a scope has left; - is without end.
+func left(x *idnodev1.ScopeReport) string {
+	if x.Left == nil {
+		return "-"
+	}
+	return strconv.FormatInt(x.GetLeft(), 10)
 }
 
 // numbers prints the numbers of one state, scope after scope. Scopes without such numbers are not
@@ -194,6 +225,7 @@ func printHolder(w io.Writer, n *idnodev1.SeriesNumber) {
 		{"number", fmt.Sprint(n.GetNumber())},
 		{"date", n.GetDate()},
 		{"label", n.GetLabel()},
+		{"note", n.GetNote()},
 		{"taken", at(n.GetTaken())},
 		{"expires", at(n.GetExpires())},
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,9 +26,9 @@ type seriesResume struct {
 	name          string
 	lasts, closed []string
 	sure          *confirmation
-	// known caches the scopes of the series, and last has their last numbers.
-	known []*idnodev1.ScopeReport
-	last  map[string]int64
+	// known caches the scopes of the series, and scopes has them by name.
+	known  []*idnodev1.ScopeReport
+	scopes map[string]*idnodev1.ScopeReport
 }
 
 func newSeriesResumeCommand(a *app) *cobra.Command {
@@ -38,13 +37,13 @@ func newSeriesResumeCommand(a *app) *cobra.Command {
 		Use:   "resume NAME",
 		Short: "Let a series go on that a restore or a recovery suspended",
 		Long: `Lets a suspended series give numbers again. It may lack the newest ones: look at the
-books first, and say with --last what the last number of each scope is there, with the
+books first, and give with --last the last number of each scope there, with the
 greatest date where the dates of the series have an order. Numbers between become
 unknown: 'idnode series report NAME --state unknown' lists them, and 'idnode series
-reconcile' says what the books have of each. --closed names scopes that were closed
+reconcile' says which document has each. --closed names scopes that were closed
 after the backup.
 
-A number that is in the books and is not said comes again, so the command first shows
+A number that is in the books above --last comes again, so the command first shows
 what the series has, and asks.`,
 		Example: `  idnode series resume invoices --last 2026,BERLIN=4711@2026-12-30 --closed 2025,BERLIN
   idnode series resume orders --last -=99`,
@@ -161,13 +160,13 @@ func (r *seriesResume) question() string {
 
 // read asks for the scopes of the series, once.
 func (r *seriesResume) read(ctx context.Context, s *clusterClient) (err error) {
-	if r.last != nil {
+	if r.scopes != nil {
 		return nil
 	}
 	r.known, err = scopesOf(ctx, s, r.name)
-	r.last = map[string]int64{}
+	r.scopes = map[string]*idnodev1.ScopeReport{}
 	for _, x := range r.known {
-		r.last[scopeKey(x.GetScope())] = x.GetLast()
+		r.scopes[scopeKey(x.GetScope())] = x
 	}
 	return err
 }
@@ -182,7 +181,7 @@ func (r *seriesResume) complete(ctx context.Context, s *clusterClient, books []*
 			return nil, err
 		}
 		if b.GetLast() == 0 {
-			if b.Last = r.last[scopeKey(b.GetScope())]; b.GetLast() == 0 {
+			if b.Last = r.scopes[scopeKey(b.GetScope())].GetLast(); b.GetLast() == 0 {
 				return nil, usagef("the series knows no scope %s: say its last number with --last", quote(scopeText(b.GetScope())))
 			}
 		}
@@ -193,19 +192,21 @@ func (r *seriesResume) complete(ctx context.Context, s *clusterClient, books []*
 // calls splits the books into calls that the cluster accepts, at least one, each with a scope once.
 func (r *seriesResume) calls(books []*idnodev1.ScopeInBooks) (calls []*idnodev1.ResumeSeriesRequest) {
 	reached := map[string]int64{}
-	maps.Copy(reached, r.last)
+	for name, x := range r.scopes {
+		reached[name] = x.GetLast()
+	}
 	for len(calls) == 0 || len(books) > 0 {
 		call, unknown := &idnodev1.ResumeSeriesRequest{}, int64(0)
 		calls = append(calls, call)
 		var rest []*idnodev1.ScopeInBooks
 		for _, b := range books {
 			name := scopeKey(b.GetScope())
-			next := min(b.GetLast(), reached[name]+resumedInScope)
-			if len(call.GetBooks()) == scopesAtOnce || unknown+next-reached[name] > resumedAtOnce {
+			next := r.reach(name, reached[name], b.GetLast())
+			if len(call.GetBooks()) == scopesAtOnce || unknown+min(next-reached[name], resumedInScope) > resumedAtOnce {
 				call, unknown = &idnodev1.ResumeSeriesRequest{}, 0
 				calls = append(calls, call)
 			}
-			unknown += max(0, next-reached[name])
+			unknown += min(max(0, next-reached[name]), resumedInScope)
 			part := &idnodev1.ScopeInBooks{Scope: b.GetScope(), Last: next, LastDate: b.GetLastDate(), Closed: b.GetClosed()}
 			if reached[name] = next; next < b.GetLast() {
 				part.Closed, rest = false, append(rest, b)
@@ -215,6 +216,22 @@ func (r *seriesResume) calls(books []*idnodev1.ScopeInBooks) (calls []*idnodev1.
 		books = rest
 	}
 	return calls
+}
+
+// reach returns how far one call may go from a number of a scope towards the last one of the books.
+func (r *seriesResume) reach(scope string, from, last int64) int64 {
+	allotted, left := r.scopes[scope].GetAllotments(), int64(resumedInScope)
+	if len(allotted) == 0 {
+		return min(last, from+left)
+	}
+	for _, a := range allotted {
+		first := max(a.GetFrom(), from+1)
+		if last <= a.GetTo() || a.GetTo()-first+1 >= left {
+			return min(last, first+left-1)
+		}
+		left -= max(0, a.GetTo()-first+1)
+	}
+	return last
 }
 
 // withoutDate says how the date is written that the cluster misses.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,6 +62,28 @@ func TestResumeFarBeyondTheBackup(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, resumes(node), protocmp.Transform()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestResumeOfAllottedNumbers counts those that are allotted, and leaves it to the cluster to refuse others.
+func TestResumeOfAllottedNumbers(t *testing.T) {
+	r := seriesResume{scopes: map[string]*idnodev1.ScopeReport{"2026": {Last: 900_010, Allotments: []*idnodev1.Allotment{
+		{From: 1, To: 800_000}, {From: 900_001, To: 950_000}, {From: 2_000_001, To: 3_000_000}, {From: 7_000_000, To: 7_000_001},
+	}}}}
+	for last, want := range map[int64][]int64{
+		900_020:   {900_020},
+		2_050_010: {2_050_010},
+		2_050_011: {2_050_010, 2_050_011},
+		2_150_011: {2_050_010, 2_150_010, 2_150_011},
+		5_000_000: {2_050_010, 2_150_010, 2_250_010, 2_350_010, 2_450_010, 2_550_010, 2_650_010, 2_750_010, 2_850_010, 2_950_010, 5_000_000},
+	} {
+		var got []int64
+		for _, call := range r.calls([]*idnodev1.ScopeInBooks{{Scope: []string{"2026"}, Last: last}}) {
+			got = append(got, call.GetBooks()[0].GetLast())
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d: in steps to %d, want %d", last, got, want)
+		}
 	}
 }
 
@@ -239,7 +262,7 @@ func TestBooksThatAreWrong(t *testing.T) {
 		"number,key\n7,a\nx,b\n":       `line 3: "x" is no number from 1 on`,
 		"number,key\n0,a\n":            `line 2: "0" is no number from 1 on`,
 		"number,key\n7,a\n8,\n7,b\n":   "line 4: number 7 is in line 2 too",
-		"number,key\n7,K\xf6ln\n8,b\n": "line 2: the key is no UTF-8",
+		"number,key\n7,K\xf6ln\n8,b\n": "line 2: the key is not UTF-8",
 	} {
 		node := reconciles(t, 1)
 		got := commandIn(t, text, "series", "reconcile", "--yes", "bills", "-", "--file", "-", "--endpoint", node.addr)

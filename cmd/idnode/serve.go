@@ -44,7 +44,7 @@ func newServeCommand(a *app) *cobra.Command {
 		Long: `Runs one node until it is told to stop (Ctrl-C, SIGTERM), and then stops cleanly.
 It ends by itself, with one line that says why, when it cannot go on. Exit code 1:
 its disk stalls, a port is taken, or the like; starting it again may help. 4: its
-data is damaged; 5: the cluster does not take it, for it was removed, has no token to
+data is damaged; 5: the cluster refuses it: it was removed, has no token to
 join by where it needs one, its tag is another node's, the nodes in --peer or --join
 belong to another cluster than its data, its data is gone where --cluster-id says that there
 was a cluster, or its data or the cluster's log is of
@@ -66,7 +66,8 @@ values are given by repeating the flag, or with commas between them.`,
 	printConfig := cmd.Flags().Bool("print-config", false, "print the resulting configuration as YAML, and end")
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return serveUsage(cmd, groups) })
 	cmd.RunE = a.enter(func(cmd *cobra.Command, _ []string) error {
-		cfg, err := config.Load(cmd.Flags(), a.env)
+		load := func() (*config.Config, error) { return config.Load(cmd.Flags(), a.env) }
+		cfg, err := untilEnd(cmd.Context(), load)
 		if err != nil {
 			return &usageError{err}
 		}
@@ -77,7 +78,7 @@ values are given by repeating the flag, or with commas between them.`,
 		if err := mayRunNodes("serve"); err != nil {
 			return err
 		}
-		return serve(cmd.Context(), a, cfg, func() (*config.Config, error) { return config.Load(cmd.Flags(), a.env) })
+		return serve(cmd.Context(), a, cfg, load)
 	})
 	return cmd
 }

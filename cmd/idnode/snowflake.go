@@ -14,6 +14,7 @@ import (
 
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/client/snowflake"
 )
 
 func newSnowflakeCommand(a *app) *cobra.Command {
@@ -33,7 +34,7 @@ func newSnowflakeDefineCommand(a *app) *cobra.Command {
 		Short: "Begin a pool of workers",
 		Long: `Begins a pool. Its layout stays, one of twitter (41 bits of milliseconds, 10 of the worker,
 12 of the sequence), sonyflake (39 bits of 10 ms, 16, 8), instagram (40 of 1 ms, 13, 10) and
-javascript (38 of 10 ms, 7, 8: 53 bits in all). The API has layouts of one's own.`,
+javascript (38 of 10 ms, 7, 8: 53 bits in all). The API takes other layouts too.`,
 		Example: `  idnode snowflake define orders
   idnode snowflake define carts --layout javascript --window 1h`,
 	}
@@ -56,8 +57,10 @@ func asDuration(d time.Duration) *durationpb.Duration {
 
 func newSnowflakeNextCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "next POOL",
-		Short:   "Make ids at the node asked, which has a worker for itself",
+		Use:   "next POOL",
+		Short: "Make ids at the node asked, which has a worker for itself",
+		Long: `Needs a pool, which 'idnode snowflake define POOL' begins once, and a quorum only for a new
+window of time. Makes ids at the node asked, which leases a worker for itself.`,
 		Example: "  idnode snowflake next orders --count 3",
 	}
 	count := cmd.Flags().Int32("count", 1, "how many ids, 1 to 10,000")
@@ -78,9 +81,9 @@ func newSnowflakeNextCommand(a *app) *cobra.Command {
 func newSnowflakePoolsCommand(a *app) *cobra.Command {
 	return a.list(&cobra.Command{
 		Use:     "pools",
-		Short:   "List the pools: name, workers in use, workers in all, longest window, end of the first window",
+		Short:   "List the pools: name, workers in use, workers in all, longest window, end of the first window, end of the ids",
 		Example: "  idnode snowflake pools",
-	}, a.client, "POOL IN-USE WORKERS WINDOW FIRST-END", func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
+	}, a.client, "POOL IN-USE WORKERS WINDOW FIRST-END IDS-END", func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
 		res, err := workersVia(s.ask).ListPools(ctx, &idnodev1.ListPoolsRequest{
 			Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: s.consistency,
 		})
@@ -90,12 +93,20 @@ func newSnowflakePoolsCommand(a *app) *cobra.Command {
 				if pool.GetFirstEnd() != nil {
 					end = moment(pool.GetFirstEnd())
 				}
-				fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", docid.Escape(pool.GetName()), pool.GetInUse(), pool.GetWorkers(),
-					pool.GetWindow().AsDuration(), end)
+				fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\n", docid.Escape(pool.GetName()), pool.GetInUse(), pool.GetWorkers(),
+					pool.GetWindow().AsDuration(), end, idsEnd(pool.GetLayout()))
 			})
 		}
 		return res.GetNextPageToken(), len(res.GetPools()), err
 	})
+}
+
+// idsEnd is the day on which a layout has no time left.
+func idsEnd(l *idnodev1.PoolLayout) string {
+	layout := snowflake.Layout{
+		Epoch: l.GetEpoch().AsTime().UnixMilli(), Unit: max(l.GetUnit().AsDuration().Milliseconds(), 1), TimeBits: int(l.GetTimeBits()),
+	}
+	return time.UnixMilli(layout.UnixMilli(layout.End())).UTC().Format(time.DateOnly)
 }
 
 func newSnowflakeWorkersCommand(a *app) *cobra.Command {

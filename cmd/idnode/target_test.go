@@ -71,7 +71,7 @@ func TestBackupToTheStandardOutput(t *testing.T) {
 	}
 	got = command(t, "export", "-", "--form", "csv", "--endpoint", node)
 	if got.code != exitOK || got.stdout != "database,kind,guarded name,value\ndefault,identity,invoices,7\n" ||
-		!strings.Contains(got.stderr, "1 counters") || !strings.Contains(got.stderr, "left out: series") {
+		!strings.Contains(got.stderr, "1 counters") || !strings.Contains(got.stderr, "left out: series, pools,") {
 		t.Errorf("export: %+v", got)
 	}
 }
@@ -81,7 +81,7 @@ func TestFromTheStandardInput(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	whole, node := string(aBackup(t)), " --endpoint "+restored(t, true).addr
 	for line, tt := range map[string]struct{ input, want string }{
-		"backup inspect -":                              {whole, "1 identities"},
+		"backup inspect -":                              {whole, "1 identity,"},
 		"export - --form csv --from -" + node:           {whole, "default,identity,invoices,7"},
 		"restore - --yes --skip-ahead 5" + node:         {whole, "of log index 42 into cluster"},
 		"import - --form csv --yes" + node:              {"database,kind,name,value\nshop,identity,invoices,7\n", "4 counters raised"},

@@ -2,35 +2,73 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client/idnodev1"
 )
 
-// TestWrongUsage has the command lines that are refused before any call. Each
-// exits with 2 and says why in one line.
-func TestWrongUsage(t *testing.T) {
-	tests := []struct {
-		line string
-		want string // a part of what is printed
-	}{
+// usageTests are command lines that are refused before any call. Each exits with 2 and says why in one line.
+type usageTests []struct {
+	line string
+	want string // a part of what is printed
+}
+
+func (tests usageTests) run(t *testing.T) {
+	t.Helper()
+	for _, tt := range tests {
+		t.Run(tt.line, func(t *testing.T) {
+			got := command(t, strings.Fields(tt.line)...)
+			if got.code != exitUsage {
+				t.Errorf("exit code %d, want %d", got.code, exitUsage)
+			}
+			if got.stdout != "" {
+				t.Errorf("printed %q on stdout", got.stdout)
+			}
+			if strings.Count(got.stderr, "\n") != 1 || !strings.HasPrefix(got.stderr, "idnode: ") {
+				t.Errorf("not one line: %q", got.stderr)
+			}
+			if !strings.Contains(got.stderr, tt.want) {
+				t.Errorf("%q does not say %q", got.stderr, tt.want)
+			}
+		})
+	}
+}
+
+// TestUnknownCommandsAndFlags: the one that may be meant is named.
+func TestUnknownCommandsAndFlags(t *testing.T) {
+	usageTests{
 		{"nxt", `unknown command "nxt" for 'idnode', did you mean "next"?`},
+		{"serv --config a.yaml", `unknown command "serv" for 'idnode', did you mean "serve"?`},
+		{"hilo nxt users --size 4", `unknown command "nxt" for 'idnode hilo', did you mean "next"?`},
 		{"hilo nxt", `unknown command "nxt" for 'idnode hilo', did you mean "next"?`},
 		{"identity grow users", `unknown command "grow" for 'idnode identity'`},
 		{"cluster explode", `unknown command "explode" for 'idnode cluster'`},
 		{"status", "did you mean 'idnode cluster status'?"},
 		{"list", `unknown command "list" for 'idnode'`},
-		{"cluster status --watch=5", "not a duration"},
-		{"next", "usage: idnode next TEMPLATE"},
-		{"next a b", "usage: idnode next TEMPLATE"},
 		{"next users/ --cuont 3", "unknown flag: --cuont, did you mean --count?"},
 		{"next users/ --colour", "unknown flag: --colour; usage"},
 		{"serve --data-dri x", "did you mean --data-dir?"},
-		{"restore x --database shop", "unknown flag: --database: 'idnode restore' is about no single database"},
-		{"backup x --database shop", "about no single database"},
-		{"cluster members --database shop", "about no single database"},
-		{"hilo reserves --database shop", "about no single database"},
+		{"restore x --database shop", "unknown flag: --database: 'idnode restore' does not take a database"},
+		{"series explode", `unknown command "explode" for 'idnode series'`},
+		{"completion tcsh", `unknown command "tcsh" for 'idnode completion'`},
+		{"help nxt", `unknown command "nxt" for 'idnode', did you mean "next"?`},
+		{"help series tkae", `unknown command "tkae" for 'idnode series', did you mean "take"?`},
+		{"help next users", "'idnode next' has no commands"},
+		{"identity show x", "for 'idnode identity'; there are delete, get, list, seed"},
+	}.run(t)
+}
+
+func TestWrongUsageOfIds(t *testing.T) {
+	usageTests{
+		{"next", "usage: idnode next TEMPLATE"},
+		{"next a b", "usage: idnode next TEMPLATE"},
+		{"hilo reserves --database shop", "does not take a database"},
 		{"next users/ --count many", "invalid argument"},
 		{"next users/ --count 0", "--count must be 1 to 1,000,000, not 0"},
 		{"next users/ --count 1000001", "--count must be 1 to 1,000,000"},
@@ -58,24 +96,21 @@ func TestWrongUsage(t *testing.T) {
 		{"hilo list --limit -1", "--limit must not be negative"},
 		{"identity seed users", "usage: idnode identity seed NAME VALUE"},
 		{"identity seed users many", "VALUE must be a whole number"},
-		{"cluster set max-identities lots", "VALUE must be a whole number"},
-		{"cluster set max-name-bytes-total 2GB", "such as 512KiB"},
-		{"cluster transfer A B", "usage: idnode cluster transfer [TAG]"},
-		{"backup", "usage: idnode backup FILE|DIR"},
-		{"restore x --skip-ahead -1", "--skip-ahead must not be negative"},
-		{"import x --form xml", `--form must be ravendb or csv, not "xml"`},
-		{"export x --form xml", `--form must be ravendb, csv or series, not "xml"`},
 		{"bench --cluster 0", "--cluster must be 1 to 9, not 0"},
 		{"bench --cluster 3 --endpoint localhost:7400", "leave out --endpoint"},
-		{"recover --members A --skip-ahead 1", "--data-dir and --members are required"},
-		{"recover --data-dir x --members A", "--skip-ahead is required"},
-		{"series explode", `unknown command "explode" for 'idnode series'`},
+	}.run(t)
+}
+
+func TestWrongUsageOfSeries(t *testing.T) {
+	usageTests{
 		{"series define invoices", "--format is required"},
 		{"series define invoices --format {number} --reset-by decade", `--reset-by must be never, year, month, day, week or fiscal-year, not "decade"`},
 		{"series define invoices --format {number} --order unspecified", "--order must be any, dates-do-not-go-back or one-open"},
-		{"series define invoices --format {number} --on-release reuse_lowest", "--on-release must be void or reuse-lowest"},
+		{"series define invoices --format {number} --on-release reuse_lowest", "--on-release must be void, reuse-newest or reuse-lowest"},
 		{"series define invoices --format {number} --on-expiry never", "--on-expiry must be report, void or reuse-lowest"},
 		{"series define invoices --format {number} --expires-in 0s", "--expires-in must be above zero"},
+		{"series define invoices --format {number} --values BERLIN", `--values must be NAME=A,B, not "BERLIN"`},
+		{"series define invoices --format {number} --max-ahead-days x", "--max-ahead-days"},
 		{"series define invoices --format {number} --expires-in 3", "not a duration"},
 		{"series show", "usage: idnode series show NAME"},
 		{"series list extra", "usage: idnode series list"},
@@ -92,6 +127,8 @@ func TestWrongUsage(t *testing.T) {
 		{"series report invoices --limit -1 --state open", "--limit must not be negative"},
 		{"series report invoices --state overdue", `--state must be open, confirmed, voided, released or unknown, not "overdue"`},
 		{"series report invoices --state=", "--state must be open"},
+		{"series report invoices --csv", "--csv needs --from or --to"},
+		{"series report invoices --from 2026-01-01 --state open", "--from and --to go without --state and --limit"},
 		{"series who-has invoices", "exactly one of --key and --text is required"},
 		{"series who-has invoices --key a --text b", "exactly one of --key and --text is required"},
 		{"series close invoices --yes", "usage: idnode series close NAME SCOPE"},
@@ -110,30 +147,35 @@ func TestWrongUsage(t *testing.T) {
 		{"series reconcile invoices - --number a=b", "the number of --number must be a whole number"},
 		{"series resume invoices --yes --last =41", "SCOPE must be a period and values"},
 		{"series resume invoices --yes --last 2026=many", "the number of --last must be a whole number"},
+		{"series take invoices doc/1", `"doc/1" is one argument too many: a document goes with --key; usage: idnode series take NAME --key K`},
+	}.run(t)
+}
+
+// TestWrongUsageOfOtherCommands: the cluster, backups, and the program itself.
+func TestWrongUsageOfOtherCommands(t *testing.T) {
+	usageTests{
+		{"cluster status --watch=5", "not a duration"},
+		{"backup x --database shop", "does not take a database"},
+		{"cluster members --database shop", "does not take a database"},
+		{"cluster set max-identities lots", "VALUE must be a whole number"},
+		{"cluster set max-name-bytes-total 2GB", "such as 512KiB"},
+		{"cluster transfer A B", "usage: idnode cluster transfer [TAG]"},
+		{"backup", "usage: idnode backup FILE|DIR"},
+		{"restore x --skip-ahead -1", "--skip-ahead must not be negative"},
+		{"import x --form xml", `--form must be ravendb or csv, not "xml"`},
+		{"export x --form xml", `--form must be ravendb, csv or series, not "xml"`},
+		{"recover --members A --skip-ahead 1", "--data-dir and --members are required"},
+		{"recover --data-dir x --members A", "--skip-ahead is required"},
 		{"version now", "usage: idnode version"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.line, func(t *testing.T) {
-			got := command(t, strings.Fields(tt.line)...)
-			if got.code != exitUsage {
-				t.Errorf("exit code %d, want %d", got.code, exitUsage)
-			}
-			if got.stdout != "" {
-				t.Errorf("printed %q on stdout", got.stdout)
-			}
-			if strings.Count(got.stderr, "\n") != 1 || !strings.HasPrefix(got.stderr, "idnode: ") {
-				t.Errorf("not one line: %q", got.stderr)
-			}
-			if !strings.Contains(got.stderr, tt.want) {
-				t.Errorf("%q does not say %q", got.stderr, tt.want)
-			}
-		})
-	}
+		{"cluster set max-claims=5", "VALUE is missing: a space goes between KEY and VALUE, no =; usage: idnode cluster set KEY VALUE"},
+		{"certs d --node A --node A", "--node A is given twice"},
+		{"version -o yaml", "--output must be text, wide or json"},
+	}.run(t)
 }
 
 // TestGroupsWithoutCommand print what there is, and fail.
 func TestGroupsWithoutCommand(t *testing.T) {
-	for _, line := range []string{"", "hilo", "identity", "series", "cluster"} {
+	for _, line := range []string{"", "hilo", "identity", "series", "cluster", "completion"} {
 		got := command(t, strings.Fields(line)...)
 		if got.code != exitUsage || !strings.Contains(got.stderr, "Available Commands:") && !strings.Contains(got.stderr, "Ids:") {
 			t.Errorf("idnode %s: code %d, %q", line, got.code, got.stderr)
@@ -163,11 +205,86 @@ func TestHelpOfEveryCommand(t *testing.T) {
 	}
 }
 
+// TestHelpBeginsWithWhatIsUsedMost: that of the program, and of each group of commands, begins with three
+// of its commands, or all that there are. Each is one that the program takes, and stands there once.
+func TestHelpBeginsWithWhatIsUsedMost(t *testing.T) {
+	a, groups := &app{}, 0
+	root := newRootCommand(a)
+	a.strict(root)
+	commands := []*cobra.Command{root}
+	for ; len(commands) > 0; commands = commands[1:] {
+		group := commands[0]
+		commands = append(commands, group.Commands()...)
+		if !group.HasSubCommands() || strings.Contains(group.Use, " ") {
+			continue
+		}
+		groups++
+		got := command(t, append(strings.Fields(group.CommandPath())[1:], "--help")...).stdout
+		head, rest, _ := strings.Cut(got, "\n\n")
+		lines := strings.Split(head, "\n")
+		if lines[0] != "Most used:" || len(lines)-1 != min(3, len(childrenOf(group))) || strings.Contains(rest, lines[1]) {
+			t.Errorf("%s --help begins with %q", group.CommandPath(), head)
+		}
+		for _, line := range lines[1:] {
+			used, does, _ := strings.Cut(strings.TrimSpace(line), "   ")
+			words := shellWord.FindAllString(strings.ReplaceAll(used, "'", ""), -1)
+			cmd, args, err := group.Root().Find(words[1:])
+			if err == nil {
+				err = cmd.ParseFlags(args)
+			}
+			if err == nil {
+				err = cmd.ValidateArgs(cmd.Flags().Args())
+			}
+			if err != nil || does == "" || cmd.HasSubCommands() || !strings.HasPrefix(cmd.CommandPath(), group.CommandPath()+" ") {
+				t.Errorf("%s --help: %q is no command of it: %v", group.CommandPath(), used, err)
+			}
+		}
+	}
+	if groups != len(mostUsed) {
+		t.Errorf("there are %d groups, and %d have what is used most", groups, len(mostUsed))
+	}
+}
+
 func TestVersion(t *testing.T) {
 	for _, words := range []string{"version", "--version"} {
 		if got := command(t, words); got.code != exitOK || !strings.HasPrefix(got.stdout, "idnode ") ||
 			!strings.Contains(got.stdout, versionText()) {
 			t.Errorf("%s: %+v", words, got)
+		}
+	}
+}
+
+func TestVersionAsJSON(t *testing.T) {
+	got := command(t, "version", "-o", "json")
+	var is map[string]string
+	if err := json.Unmarshal([]byte(got.stdout), &is); err != nil || is["version"] != versionText() || is["os"] != runtime.GOOS {
+		t.Errorf("%+v: %v", got, err)
+	}
+}
+
+// TestNamesOfTheClusterAreCompleted, and files where files are meant.
+func TestNamesOfTheClusterAreCompleted(t *testing.T) {
+	for line, tt := range map[string]struct {
+		res  proto.Message
+		want string
+	}{
+		"series show":            {&idnodev1.ListSeriesResponse{Series: []*idnodev1.Series{{Name: "invoices"}}}, "invoices\n:4\n"},
+		"cluster remove":         {&idnodev1.ListMembersResponse{Members: []*idnodev1.Member{{Tag: "A"}, {Tag: "B"}}}, "A\nB\n:4\n"},
+		"cluster transfer":       {&idnodev1.ListMembersResponse{Members: []*idnodev1.Member{{Tag: "A"}}}, "A\n:4\n"},
+		"cluster set":            {&idnodev1.ListSettingsResponse{Settings: []*idnodev1.Setting{{Key: "max-claims"}}}, "max-claims\n:4\n"},
+		"cluster set k":          {nil, ":4\n"},
+		"database delete":        {&idnodev1.ListDatabasesResponse{Databases: []string{"shop"}}, "shop\n:4\n"},
+		"next users| --database": {&idnodev1.ListDatabasesResponse{Databases: []string{"shop"}}, "shop\n:4\n"},
+		"import":                 {nil, ":0\n"},
+	} {
+		node := newFakeNode(t, answer(tt.res))
+		words := strings.Fields(line)
+		args := append([]string{"__complete", words[0], "--endpoint", node.addr}, append(words[1:], "")...)
+		if words[0] != "import" && words[0] != "next" {
+			args = append([]string{"__complete", words[0], words[1], "--endpoint", node.addr}, append(words[2:], "")...)
+		}
+		if got := command(t, args...); got.stdout != tt.want {
+			t.Errorf("%s: %+v, want %q", line, got, tt.want)
 		}
 	}
 }
@@ -180,6 +297,8 @@ func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"bench --op":                  "identity\nserver-side\nrange\n",
 		"cluster members -o":          "text\nwide\njson\n",
+		"export x --form":             "ravendb\ncsv\nseries\n",
+		"import x --form":             "ravendb\ncsv\n:",
 		"series define x --on-expiry": "report\nvoid\nreuse-lowest\n",
 	} {
 		if got := command(t, append([]string{"__complete"}, append(strings.Fields(line), "")...)...); !strings.HasPrefix(got.stdout, want) {

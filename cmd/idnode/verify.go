@@ -34,14 +34,14 @@ that were rotated are checked together, the oldest first.
 
 Lines cut off the end, or a wholly rewritten file, are not found by this alone:
 keep the printed hash elsewhere, and give it with --head later; it must then be
-that of one of the lines.`,
+that of one of the lines. A file without a line fails: it may have had some.`,
 		Example: "  idnode audit verify /var/lib/idnode/audit.log\n  idnode audit verify audit.log.1 audit.log --head $(cat kept-hash)",
 	}
 	head := cmd.Flags().String("head", "", "hash that one of the lines must have")
-	cmd.RunE = a.enter(func(_ *cobra.Command, args []string) error {
+	cmd.RunE = a.enter(func(cmd *cobra.Command, args []string) error {
 		var files []io.Reader
 		for _, path := range args {
-			file, err := os.Open(path)
+			file, err := openInput(cmd.Context(), path, a.stdin)
 			if err != nil {
 				return &usageError{err}
 			}
@@ -56,16 +56,15 @@ that of one of the lines.`,
 		if *head != "" && !found.Has(*head) {
 			return fmt.Errorf("%s: %w: no line has the hash %s: lines are missing, or the file was rewritten", names, audit.ErrBroken, *head)
 		}
+		if found.Records == 0 {
+			return fmt.Errorf("%s: there is no line: nothing was recorded yet, or the lines were taken away", names)
+		}
 		return printAudit(a.stdout, found)
 	})
 	return cmd
 }
 
 func printAudit(w io.Writer, f audit.Found) error {
-	if f.Records == 0 {
-		_, err := fmt.Fprintln(w, "0 lines")
-		return err
-	}
 	text := fmt.Sprintf("%d lines, from %s to %s, each follows from the one before\nhead %s\n",
 		f.Records-f.Earlier, f.First.Format(time.RFC3339), f.Last.Format(time.RFC3339), f.Head)
 	if f.Earlier > 0 {
@@ -102,7 +101,7 @@ runs.`,
 		Example: "  idnode log verify /var/lib/idnode\n  idnode log verify /var/lib/idnode --entries | tail",
 	}
 	entries := cmd.Flags().Bool("entries", false, "print each entry: index, term, kind, bytes, and when it was appended")
-	cmd.RunE = a.enter(func(_ *cobra.Command, args []string) error {
+	cmd.RunE = a.enter(func(cmd *cobra.Command, args []string) error {
 		var each func(store.LogEntry) error
 		if *entries {
 			each = func(e store.LogEntry) error {
@@ -111,7 +110,7 @@ runs.`,
 				return err
 			}
 		}
-		found, err := store.VerifyLog(args[0], each)
+		found, err := untilEnd(cmd.Context(), func() (store.LogReport, error) { return store.VerifyLog(args[0], each) })
 		// A path with a typing error must not lead to the removal of a node.
 		if _, none := os.Stat(filepath.Join(args[0], member.FileName)); errors.Is(err, store.ErrMissing) && none != nil {
 			return fmt.Errorf("%s is no data directory: it has neither %s nor a log", args[0], member.FileName)

@@ -4,8 +4,8 @@ go 1.26.0
 
 require (
 	github.com/glebarez/sqlite v1.11.0
-	github.com/idnode/idnode/client v0.0.0
-	github.com/idnode/idnode/client/gormid v0.0.0
+	github.com/idnode/idnode/client v1.0.0
+	github.com/idnode/idnode/client/gormid v1.0.0
 	gorm.io/gorm v1.31.2
 )
 
@@ -28,9 +28,4 @@ require (
 	modernc.org/mathutil v1.5.0 // indirect
 	modernc.org/memory v1.5.0 // indirect
 	modernc.org/sqlite v1.23.1 // indirect
-)
-
-replace (
-	github.com/idnode/idnode/client => ../../client
-	github.com/idnode/idnode/client/gormid => ../../client/gormid
 )

@@ -3,7 +3,7 @@ module github.com/idnode/idnode/examples/invoicing
 go 1.26.0
 
 require (
-	github.com/idnode/idnode/client v0.0.0
+	github.com/idnode/idnode/client v1.0.0
 	modernc.org/sqlite v1.62.0
 )
 
@@ -24,5 +24,3 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 )
-
-replace github.com/idnode/idnode/client => ../../client

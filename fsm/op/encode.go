@@ -13,7 +13,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// Envelope is what an operation says beside what it does.
+// Envelope holds the fields of an operation beside its payload.
 type Envelope struct {
 	// Database is folded; empty for operations on the cluster.
 	Database string
@@ -26,8 +26,8 @@ type Envelope struct {
 // payloadFields are the fields of raftlog.v1.Operation that hold a payload.
 var payloadFields = fieldsByType(&raftlogv1.Operation{})
 
-// Encode returns the operation that does what the payload says. The error is an
-// *outcome.Error around a *CodecError: text is not UTF-8.
+// Encode returns the operation with the payload. The error is an *outcome.Error around a
+// *CodecError: text is not UTF-8.
 func (e Envelope) Encode(payload proto.Message) ([]byte, error) {
 	if !utf8.ValidString(e.Database) || e.Principal != nil && !utf8.ValidString(*e.Principal) {
 		return nil, notEncoded(errors.New("the database or the principal is not UTF-8"))
@@ -45,8 +45,8 @@ type Proposer interface {
 	Propose(ctx context.Context, operation []byte) ([]byte, error)
 }
 
-// Propose commits the operation that does what the payload says, and returns its result. The error is
-// that of the log or of the codec, or a *RefusedError.
+// Propose commits the operation with the payload, and returns its result. The error is the log's or
+// the codec's, or a *RefusedError.
 func (e Envelope) Propose(ctx context.Context, log Proposer, payload proto.Message) (*raftlogv1.Result, error) {
 	operation, err := e.Encode(payload)
 	if err != nil {

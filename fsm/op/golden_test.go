@@ -14,9 +14,9 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// golden returns the encodings in a file of testdata by their names. Each line has a name
-// and the bytes. They are what released nodes write, so a line is added for a new
-// operation, and none is ever changed.
+// golden returns the encodings in a file of testdata by their names. Each line has a name and the
+// bytes, as released nodes write them, so a line is added for a new operation, and no line is ever
+// changed.
 func golden(t *testing.T, file string) map[string][]byte {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + file)
@@ -94,7 +94,7 @@ func operations() map[string]operation {
 	etags := []*raftlogv1.EtagCeiling{{Database: "shop", Ceiling: math.MaxUint64}, {Database: "größe", Ceiling: 0}}
 	definition := &raftlogv1.SeriesDefinition{
 		Format: "INV-{number:6}", ResetBy: 1, Order: 1, OnRelease: 1, OnExpiry: 2,
-		ExpiresInNanos: 1 << 40, MaxOpen: 3, MaxKeys: 1 << 33, TimeZone: "Europe/Berlin", MaxAheadDays: 7,
+		ExpiresInNanos: 1 << 40, MaxOpen: 3, MaxKeys: 1 << 33, TimeZone: "Europe/Berlin", MaxAheadDays: proto.Int32(7),
 	}
 	stored := &raftlogv1.SeriesStored{
 		Key: "a", Label: "till", State: 5, Shared: true, Date: -1, TakenUnixNano: 1 << 60,
@@ -148,6 +148,10 @@ func operations() map[string]operation {
 			Name: "invoices", Definition: definition,
 			Begins: []*raftlogv1.SeriesBegin{{Scope: []string{"2026", "BERLIN"}, First: 543}, {First: 2}},
 		},
+		"series define, limits": &raftlogv1.SeriesDefine{Name: "invoices", Definition: &raftlogv1.SeriesDefinition{
+			Format: "{branch}-{number}", MaxAheadDays: proto.Int32(0), MaxLength: 16,
+			Allowed: []*raftlogv1.SeriesAllowed{{Name: "branch", Values: []string{"B", "C"}}},
+		}},
 		"series delete": &raftlogv1.SeriesDelete{Name: "invoices", ExpectedVersion: 2},
 		"series take": &raftlogv1.SeriesTake{
 			Name: "invoices", Values: []string{"BERLIN"}, Date: proto.Int32(-1),
@@ -157,6 +161,10 @@ func operations() map[string]operation {
 		"series end": &raftlogv1.SeriesEnd{
 			Name: "invoices", State: 3,
 			Keys: []*raftlogv1.SeriesKey{{Key: "a", Number: 7}, {Key: "b"}}, Reason: "torn",
+		},
+		"series allot": &raftlogv1.SeriesAllot{
+			Name: "invoices", Scope: []string{"2026", "BERLIN"}, Withdraw: true,
+			Allotment: &raftlogv1.SeriesAllotment{From: 1, To: 500, Until: proto.Int32(20_000), Note: "CAF 77"},
 		},
 		"series close scope": &raftlogv1.SeriesCloseScope{Name: "invoices", Scope: []string{"2026", "BERLIN"}},
 		"series resume": &raftlogv1.SeriesResume{
@@ -181,7 +189,7 @@ func operations() map[string]operation {
 		"series import, a begin": &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{
 			Database: 3, Name: "invoices", Scope: []string{"2026"}, First: 543, Begin: 543,
 		}}},
-		"join token create": &raftlogv1.JoinTokenCreate{TokenHash: id, Tag: "C", Watcher: true, ExpiresUnixNano: 1 << 60},
+		"join token create": &raftlogv1.JoinTokenCreate{TokenHash: id, Tag: "C", Watcher: true, ValidNanos: 1 << 50},
 	}
 	cases := map[string]operation{}
 	for name, payload := range payloads {
@@ -210,7 +218,7 @@ var requests = map[string]*RequestKey{
 	"key of zero": {Retry: true},
 }
 
-// result is an encoded result, and what the generated code makes of it.
+// result is an encoded result, and its decoding by the generated code.
 type result struct {
 	encoded []byte
 	want    *raftlogv1.Result
@@ -270,7 +278,9 @@ func results() map[string]result {
 		Numbers: []*raftlogv1.SeriesNumber{{Key: "a", Number: 1}},
 		Before:  &raftlogv1.SeriesLast{Scope: []string{"2025"}, Last: 9},
 	}
+	begun := &raftlogv1.SeriesNumbers{Numbers: []*raftlogv1.SeriesNumber{{Key: "a", Number: 1}}, Begun: true}
 	numbers := &raftlogv1.SeriesNumbers{Numbers: []*raftlogv1.SeriesNumber{number, {Key: "b", Number: 8, State: 2}}}
+	noted := &raftlogv1.SeriesNumbers{Numbers: []*raftlogv1.SeriesNumber{{Key: "a", Number: 7, Note: "CAF 77"}}}
 	beyond := &raftlogv1.EtagResult{Refused: []string{"a", "b"}}
 	return map[string]result{
 		"nothing":                   at(7, func(dst []byte) []byte { return dst }, &raftlogv1.Result{}),
@@ -302,6 +312,8 @@ func results() map[string]result {
 			SeriesNumber: number,
 		}),
 		"series numbers, before": at(8, answer(first), &raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: first}}),
+		"series numbers, noted":  at(8, answer(noted), &raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: noted}}),
+		"series numbers, begun":  at(8, answer(begun), &raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: begun}}),
 		"series numbers":         at(8, answer(numbers), &raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: numbers}}),
 		"pool defined":           at(8, answer(pool), &raftlogv1.Result{Result: &raftlogv1.Result_PoolDefined{PoolDefined: pool}}),
 		"etag":                   at(8, answer(beyond), &raftlogv1.Result{Result: &raftlogv1.Result_Etag{Etag: beyond}}),

@@ -9,7 +9,7 @@ import (
 	"github.com/idnode/idnode/series"
 )
 
-// Kind is what an operation does: its field number in raftlog.v1.Operation.
+// Kind is the kind of an operation: its payload's field number in raftlog.v1.Operation.
 type Kind wire.Number
 
 // The kinds of operations, each with the message of that name as its payload.
@@ -50,10 +50,11 @@ const (
 	KindWorkerEvict     Kind = 44
 	KindDatabaseDelete  Kind = 45
 	KindWatcherSet      Kind = 46
+	KindSeriesAllot     Kind = 47
 )
 
 func (k Kind) known() bool {
-	return k >= KindIdentityNext && k <= KindMergeCluster || k >= KindRolesSet && k <= KindWatcherSet
+	return k >= KindIdentityNext && k <= KindMergeCluster || k >= KindRolesSet && k <= KindSeriesAllot
 }
 
 // The other field numbers of raftlog.v1.Operation.
@@ -72,6 +73,7 @@ const (
 	identityDeleteForget wire.Number = 2
 	poolDefineForget     wire.Number = 4
 	seriesEndState       wire.Number = 2
+	seriesTakeNumber     wire.Number = 10
 )
 
 // ErrMalformed is the error of an operation, or of a payload, that cannot be decoded.
@@ -88,13 +90,13 @@ type Operation struct {
 	// Named means that it has a principal, possibly the anonymous one.
 	Named     bool
 	Principal []byte
-	// Kind says what the operation does, and Payload is the encoded message of it.
+	// Kind is the kind of the payload, and Payload the encoded message.
 	Kind    Kind
 	Payload []byte
 }
 
-// Decode decodes an operation without its payload. Unknown fields are refused: a node
-// that knows them would act differently. The error is ErrMalformed.
+// Decode decodes an operation without its payload. Unknown fields are refused: a node with a newer
+// release would act on them. The error is ErrMalformed.
 func Decode(data []byte) (o Operation, err error) {
 	r := wire.NewReader(data)
 	for r.More() {
@@ -120,8 +122,8 @@ func Decode(data []byte) (o Operation, err error) {
 	return o, nil
 }
 
-// Name returns the name that the payload is about: in all that have one it is the first
-// field. Of a malformed payload it returns what it finds.
+// Name returns the name in the payload: in all payloads with a name it is the first field. Of a
+// malformed payload it returns the name as far as it is readable.
 func (o *Operation) Name() (name []byte) {
 	for num, v := range wire.Fields(o.Payload) {
 		if num == payloadName {
@@ -145,8 +147,13 @@ func (o *Operation) Forced() bool {
 	default:
 		return false
 	}
+	return o.isSet(flag)
+}
+
+// isSet reports whether a number or a flag of the payload is not 0.
+func (o *Operation) isSet(field wire.Number) bool {
 	for num, v := range wire.Fields(o.Payload) {
-		if num == flag && v.Varint != 0 {
+		if num == field && v.Varint != 0 {
 			return true
 		}
 	}
@@ -165,6 +172,9 @@ func (o *Operation) Confirms() (confirms bool) {
 	}
 	return confirms
 }
+
+// Enters reports whether a SeriesTake enters a number that a document has already.
+func (o *Operation) Enters() bool { return o.Kind == KindSeriesTake && o.isSet(seriesTakeNumber) }
 
 // DecodePayload decodes the payload into the message of the operation's kind. Unknown
 // fields are refused, but not those of a member in it, which may run a newer program. The

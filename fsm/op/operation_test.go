@@ -56,7 +56,7 @@ func TestOperationsAreDecodedAsProtobufDoes(t *testing.T) {
 	}
 }
 
-// sameAsGenerated compares what was decoded by hand, if it was, with the generated code.
+// sameAsGenerated compares decoding by hand, if it succeeded, with the generated code.
 func sameAsGenerated(t *testing.T, data []byte) {
 	t.Helper()
 	o, err := Decode(data)
@@ -175,7 +175,7 @@ func TestEncodeRefusesTextThatIsNotUTF8(t *testing.T) {
 	}
 }
 
-// FuzzDecode: what is decoded by hand is what the generated code decodes.
+// FuzzDecode: decoding by hand and the generated code agree.
 func FuzzDecode(f *testing.F) {
 	for _, c := range operations() {
 		f.Add(c.encode(f))

@@ -6,7 +6,7 @@ import "github.com/idnode/idnode/internal/wire"
 type RequestKey struct {
 	// Key is a hash of database and request id.
 	Key [16]byte
-	// Fingerprint is one of the exact request.
+	// Fingerprint is the fingerprint of the exact request.
 	Fingerprint uint64
 	// Retry means that the call may have been made before.
 	Retry bool
@@ -22,7 +22,7 @@ const (
 	requestSince       wire.Number = 4
 )
 
-// decodeRequestKey decodes a request key; one without key is malformed.
+// decodeRequestKey decodes a request key; a request key without a key is malformed.
 func decodeRequestKey(data []byte) (k RequestKey, err error) {
 	size := 0
 	r := wire.NewReader(data)

@@ -12,8 +12,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// Field numbers of raftlog.v1.Result. A result begins with the log index, and goes on
-// with a refusal or an answer.
+// Field numbers of raftlog.v1.Result. A result begins with the log index, followed by a refusal or
+// an answer.
 const (
 	resultLogIndex     wire.Number = 1
 	resultRefusal      wire.Number = 2
@@ -158,9 +158,9 @@ func (e *CodecError) Error() string { return e.what + ": " + e.err.Error() }
 
 func (e *CodecError) Unwrap() error { return e.err }
 
-// DecodeResult returns what an applied operation was answered. The error is a
-// *RefusedError, or an *outcome.Error around a *CodecError for bytes that are no result:
-// what the operation did is unknown.
+// DecodeResult returns the answer of an applied operation. The error is a *RefusedError, or an
+// *outcome.Error around a *CodecError for bytes that are no result: the operation's effect is then
+// unknown.
 func DecodeResult(result []byte) (*raftlogv1.Result, error) {
 	r := new(raftlogv1.Result)
 	if err := proto.Unmarshal(result, r); err != nil {
@@ -178,7 +178,7 @@ func notDecoded(what string, err error) error {
 
 // RefusedError is an operation that the replicated state refused: nothing changed.
 type RefusedError struct {
-	// Refusal says why, in the words of the log.
+	// Refusal is the reason, as the log's message.
 	Refusal *raftlogv1.Refusal
 }
 
@@ -188,8 +188,8 @@ func (e *RefusedError) Error() string {
 
 func (e *RefusedError) Refused() *raftlogv1.Refusal { return e.Refusal }
 
-// RefusalOf returns the refusal in err, or nil. An error has one if it has a method
-// Refused, as that of a call to a peer may have.
+// RefusalOf returns the refusal in err, or nil. An error has a refusal if it has a method Refused,
+// as the error of a call to a peer may have.
 func RefusalOf(err error) *raftlogv1.Refusal {
 	var refused interface{ Refused() *raftlogv1.Refusal }
 	if errors.As(err, &refused) {

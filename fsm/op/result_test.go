@@ -41,7 +41,7 @@ func TestResultsAreWhatProtobufReads(t *testing.T) {
 	}
 }
 
-// blocksAsGenerated compares what was decoded by hand, if it was, with the generated code.
+// blocksAsGenerated compares decoding by hand, if it succeeded, with the generated code.
 func blocksAsGenerated(t *testing.T, data []byte) {
 	t.Helper()
 	logIndex, blocks, ok := DecodeBlocks(data)
@@ -61,7 +61,7 @@ func blocksAsGenerated(t *testing.T, data []byte) {
 	}
 }
 
-// FuzzDecodeBlocks: what is taken for values, protobuf decodes to the same.
+// FuzzDecodeBlocks: bytes decoded as values decode to the same with protobuf.
 func FuzzDecodeBlocks(f *testing.F) {
 	for _, c := range results() {
 		f.Add(c.encoded)
@@ -69,7 +69,7 @@ func FuzzDecodeBlocks(f *testing.F) {
 	f.Fuzz(blocksAsGenerated)
 }
 
-// numbersAsGenerated compares what was decoded by hand, if it was, with the generated code.
+// numbersAsGenerated compares decoding by hand, if it succeeded, with the generated code.
 func numbersAsGenerated(t *testing.T, data []byte) {
 	t.Helper()
 	got, ok := decodeNumbers(data)
@@ -103,7 +103,7 @@ func TestNumbersOfANewerProgram(t *testing.T) {
 	}
 }
 
-// FuzzDecodeNumbers: what is taken for numbers, protobuf decodes to the same.
+// FuzzDecodeNumbers: bytes decoded as numbers decode to the same with protobuf.
 func FuzzDecodeNumbers(f *testing.F) {
 	for _, c := range results() {
 		f.Add(c.encoded)
@@ -111,7 +111,7 @@ func FuzzDecodeNumbers(f *testing.F) {
 	f.Fuzz(numbersAsGenerated)
 }
 
-// TestDecodeResult tells results from refusals.
+// TestDecodeResult distinguishes results from refusals.
 func TestDecodeResult(t *testing.T) {
 	for name, c := range results() {
 		got, err := DecodeResult(c.encoded)

@@ -3,14 +3,14 @@ package op
 import "github.com/idnode/idnode/internal/wire"
 
 const (
-	// plainBound is above the words of a refusal without what they quote, above a member
-	// with the longest addresses, and above the pieces of the largest block.
+	// plainBound is more than a refusal's text without quoted names, more than a member with the
+	// longest addresses, and more than the pieces of the largest block.
 	plainBound = 2 << 10
-	// quotedBound is above what a byte of a name becomes where words quote it.
+	// quotedBound is more than the bytes that a byte of a name takes when quoted.
 	quotedBound = 4
-	// numberBound is above a number of a series with its key, text, scope, label and
-	// reason.
-	numberBound = 832
+	// numberBound is above a number of a series with its key, text, scope, label, reason
+	// and note.
+	numberBound = 900
 
 	seriesTakeKeys wire.Number = 5
 	seriesEndKeys  wire.Number = 3
@@ -18,8 +18,8 @@ const (
 	seriesReconcileNumbers wire.Number = 3
 )
 
-// ResultBound returns how many bytes the result of an encoded operation has at most,
-// whatever the state is. It is at most raftlog.MaxResultBytes for every operation that
+// ResultBound returns an upper bound of the size of an encoded operation's result,
+// in any state. It is at most raftlog.MaxResultBytes for every operation that
 // keeps within the limits of the API.
 func ResultBound(operation []byte) int {
 	bound := plainBound + quotedBound*len(operation)
@@ -36,8 +36,7 @@ func ResultBound(operation []byte) int {
 	return bound
 }
 
-// numbersBound is above the numbers that keys are answered with, and one that a refusal
-// has.
+// numbersBound is more than the numbers in the answer for all keys, and the number in a refusal.
 func numbersBound(payload []byte, keys wire.Number) int {
 	bound := numberBound
 	for num := range wire.Fields(payload) {

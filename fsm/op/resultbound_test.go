@@ -20,6 +20,7 @@ func largestNumber() *raftlogv1.SeriesNumber {
 		Key: strings.Repeat("k", series.MaxKeyBytes), Label: strings.Repeat("l", series.MaxLabelBytes), Scope: []string{"2026-12-31"},
 		Number: math.MaxInt64, Text: strings.Repeat("t", format.MaxTextBytes), State: math.MaxUint8, Overdue: true, Date: math.MinInt32,
 		TakenUnixNano: -1, ExpiresUnixNano: -1, Reason: strings.Repeat("r", series.MaxReasonBytes),
+		Note: strings.Repeat("n", series.MaxNoteBytes),
 	}
 	values := 26 + (format.MaxTemplateBytes-26*len("{a}")-len("{number}"))/len("{ab}")
 	for i := range values {

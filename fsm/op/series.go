@@ -30,15 +30,21 @@ func DecodeNumbers(result []byte) (*Numbers, error) {
 	if decoded.GetSeriesNumbers() == nil {
 		return nil, notDecoded("decode numbers", fmt.Errorf("the result is a %T", decoded.GetResult()))
 	}
-	n := &Numbers{LogIndex: decoded.GetLogIndex()}
-	n.Numbers, n.Before = decoded.GetSeriesNumbers().GetNumbers(), decoded.GetSeriesNumbers().GetBefore()
-	return n, nil
+	return NumbersOf(decoded), nil
+}
+
+// NumbersOf returns the numbers in a result; none if it has another kind of answer.
+func NumbersOf(result *raftlogv1.Result) *Numbers {
+	n, of := &Numbers{LogIndex: result.GetLogIndex()}, result.GetSeriesNumbers()
+	n.Numbers, n.Before, n.Begun = of.GetNumbers(), of.GetBefore(), of.GetBegun()
+	return n
 }
 
 // Field numbers of raftlog.v1.SeriesNumbers, SeriesLast and SeriesNumber.
 const (
 	numbersNumbers wire.Number = 1
 	numbersBefore  wire.Number = 2
+	numbersBegun   wire.Number = 3
 
 	lastScope wire.Number = 1
 	lastLast  wire.Number = 2
@@ -54,6 +60,7 @@ const (
 	numberTaken   wire.Number = 9
 	numberExpires wire.Number = 10
 	numberReason  wire.Number = 11
+	numberNote    wire.Number = 12
 )
 
 // decodeNumbers decodes the result of an operation that was answered with numbers. It
@@ -87,6 +94,8 @@ func decodeSeriesNumbers(n *raftlogv1.SeriesNumbers, data []byte) bool {
 		case numbersBefore:
 			n.Before = &raftlogv1.SeriesLast{}
 			ok = decodeLast(n.Before, r.Message())
+		case numbersBegun:
+			n.Begun, ok = r.Bool(), true
 		}
 		if !ok {
 			return false
@@ -138,6 +147,8 @@ func decodeNumber(n *raftlogv1.SeriesNumber, data []byte) bool {
 			n.ExpiresUnixNano = int64(r.Varint())
 		case numberReason:
 			n.Reason = r.Text()
+		case numberNote:
+			n.Note = r.Text()
 		default:
 			return false
 		}

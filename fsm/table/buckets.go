@@ -8,14 +8,14 @@ const bucketSlab = 1024
 // an empty bucket four bytes.
 const bucketsPerEntry = 2
 
-// buckets is the array of a linear hash table (Litwin, 1980): it grows by one bucket at a
-// time, whose entries come from one other, so that no insertion takes long, as with a
-// doubled array. A bucket is the newest entry of a chain. Go's map takes 35 bytes for an
-// entry at a million, this takes 8.
+// buckets is the array of a linear hash table (Litwin, 1980): it grows by one bucket at a time,
+// whose entries come from one other bucket, so that no insertion takes as long as doubling an
+// array. A bucket is the newest entry of a chain. Go's map takes 35 bytes for an entry at a million
+// entries, this takes 8.
 type buckets struct {
 	slabs []*[bucketSlab]Ref
-	// count is how many there are; half is a power of two with half < count ≤ 2·half,
-	// but for the first one.
+	// count is the number of buckets; half is a power of two with half < count ≤ 2·half, except for
+	// the first bucket.
 	count int
 	half  int
 }
@@ -62,7 +62,7 @@ func (t *Table[V]) bucket(p *slab[V], at int) *Ref {
 	return t.buckets.of(t.mix(p.slots[at].database, maphash.Bytes(t.seed, p.name(at))))
 }
 
-// split adds a bucket, and moves into it what belongs there.
+// split adds a bucket, and moves its entries into it.
 func (t *Table[V]) split() {
 	t.buckets.add()
 	source := t.buckets.at(t.buckets.count - 1 - t.buckets.half)

@@ -15,7 +15,7 @@ type slab[V any] struct {
 	// slots is a separate object: without pointers in the values the garbage collector
 	// does not scan it, and a slot with a number as its value is one cache line.
 	slots *[slabSize]slot[V]
-	// long has the names that do not fit into their slots; nil while there are none.
+	// long has the names that do not fit into their slots; nil without such names.
 	long *[slabSize][]byte
 	// generation is that of the table when the slab was made, or copied.
 	generation uint32

@@ -1,11 +1,11 @@
 // Package table holds the state's values by name: found by hash, listed in order, frozen
 // in constant time.
 //
-// A busy cluster looks a name up for every identity it gives, and seldom makes a new one.
-// So a value lies beside its name in a slab and is found through a hash table: two reads
-// of memory, however many names there are. The order is kept in a tree of places, which
-// changes only with the set of names. Only a long name is an object of its own, so that
-// the garbage collector's work does not grow with the number of names.
+// A busy cluster looks a name up for every identity it issues, and seldom adds a name. So a value
+// lies beside its name in a slab and is found through a hash table: two reads of memory, however
+// many names there are. The order is kept in a tree of places, which changes only with the set of
+// names. Only a long name is an object of its own, so that the garbage collector's work does not
+// grow with the number of names.
 package table
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// slabSize is how many entries a slab holds: what is copied when an entry is
-// changed for the first time after a Freeze.
+// slabSize is the number of entries in a slab, which is copied at the first change of an entry
+// after a Freeze.
 const slabSize = 64
 
 // pageSize is how many slabs a page has. Freeze itself copies a pointer for each page.
@@ -28,13 +28,13 @@ const pageSize = 64
 // its value then fills a cache line.
 const inline = 46
 
-// Entry is what is known of one name.
+// Entry is a name with its value.
 type Entry[V any] struct {
 	// Database is the number of the database that the name belongs to.
 	Database uint32
 	// Name is the name, unique within its database.
 	Name string
-	// Value is what is known of it.
+	// Value is the value of the name.
 	Value V
 }
 
@@ -55,7 +55,7 @@ type Table[V any] struct {
 	// free has the places of deleted entries; used counts the places ever used.
 	free []Ref
 	used Ref
-	// generation counts the Freezes. A slab of an older one may be shared.
+	// generation counts the Freezes. A slab of an older generation may be shared.
 	generation uint32
 	// order has the places of all entries, by database and name.
 	order *btree.BTreeG[Ref]
@@ -233,7 +233,7 @@ func (t *Table[V]) own(ref Ref) (*slab[V], int) {
 	return p, at
 }
 
-// ownPage has the page of a reference be one that no Frozen shares.
+// ownPage replaces the page of a reference by a copy, if a Frozen shares it.
 func (t *Table[V]) ownPage(ref Ref) {
 	if p := &t.pages[ref/(pageSize*slabSize)]; (*p).generation != t.generation {
 		own := **p

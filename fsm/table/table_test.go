@@ -14,7 +14,7 @@ import (
 	"github.com/idnode/idnode/test/tier"
 )
 
-// key is what an entry is found by.
+// key is the key of an entry.
 type key struct {
 	database uint32
 	name     string
@@ -24,7 +24,7 @@ func compareKeys(a, b key) int {
 	return cmp.Or(cmp.Compare(a.database, b.database), strings.Compare(a.name, b.name))
 }
 
-// sorted returns what a map holds, in the order of a table.
+// sorted returns the entries of a map, in the order of a table.
 func sorted(m map[key]int) []Entry[int] {
 	var all []Entry[int]
 	for _, k := range slices.SortedFunc(maps.Keys(m), compareKeys) {
@@ -33,7 +33,7 @@ func sorted(m map[key]int) []Entry[int] {
 	return all
 }
 
-// scanned returns what a scan calls its function for.
+// scanned returns the entries that a scan visits.
 func scanned(scan func(func(Entry[int]) bool)) []Entry[int] {
 	var all []Entry[int]
 	scan(func(e Entry[int]) bool {
@@ -43,7 +43,7 @@ func scanned(scan func(func(Entry[int]) bool)) []Entry[int] {
 	return all
 }
 
-// frozenMap is a frozen table and what it must hold.
+// frozenMap is a frozen table and its expected content.
 type frozenMap struct {
 	frozen Frozen[int]
 	want   map[key]int
@@ -146,8 +146,8 @@ func (m *machine) check(t *rapid.T) {
 	}
 }
 
-// TestLikeAMap: whatever is done to a table, it holds what a map would, in order,
-// and what was frozen stays as it was.
+// TestLikeAMap: after any changes a table has the content of a map, in order, and a frozen table
+// stays the same.
 func TestLikeAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { newMachine().run(t) })
 }

@@ -6,7 +6,7 @@ import "hash/maphash"
 // in flight, and few enough to be in its nearest cache when they are used.
 const Ahead = 32
 
-// Key is what an entry is found by.
+// Key is the key of an entry.
 type Key struct {
 	Database uint32
 	Name     []byte

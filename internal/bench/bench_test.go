@@ -257,6 +257,20 @@ func TestFailuresAreCountedByReason(t *testing.T) {
 	}
 }
 
+// TestACallerPausesAfterARefusal: one that repeats at once takes the processor of all the others.
+func TestACallerPausesAfterARefusal(t *testing.T) {
+	c := config(serve(t, &server{fail: func(int64) error { return status.Error(codes.Unavailable, "stopping") }}))
+	var p Progress
+	r, err := Run(t.Context(), c, &p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := int64(c.Callers) * int64(r.Seconds/refusedPause.Seconds()+1)
+	if _, _, failed := p.Counts(); failed == 0 || failed > most {
+		t.Errorf("%d calls failed, at most %d had the time for it", failed, most)
+	}
+}
+
 func TestARefusedSeriesEndsTheBenchmark(t *testing.T) {
 	c := config(serve(t, &server{neverDefined: true}))
 	c.Op = Series

@@ -11,10 +11,15 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/idnode/idnode/client"
+	"github.com/idnode/idnode/internal/pause"
 )
 
 // callTimeout bounds one call. It is longer than a node waits for a leader.
 const callTimeout = 15 * time.Second
+
+// refusedPause keeps the callers of a node that refuses at once, as one that restarts, from taking
+// the processor that the others are measured with.
+const refusedPause = 10 * time.Millisecond
 
 // taker makes one call: the i-th of a caller. It returns the ids it took.
 type taker func(ctx context.Context, caller, i int) ([]block, error)
@@ -78,6 +83,7 @@ func (s *stats) call(ctx context.Context, take taker, caller int, progress *Prog
 		if err != nil {
 			s.errors[reasonOf(err)]++
 			progress.failed.Add(1)
+			pause.For(ctx, refusedPause)
 			continue
 		}
 		before := s.ids

@@ -1,6 +1,7 @@
 package layering
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -34,7 +35,7 @@ var clientModules = []string{
 
 // TestTheClientNeedsFewModules: none of Raft, storage, metrics or the command line.
 func TestTheClientNeedsFewModules(t *testing.T) {
-	found := list(t, "client", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", ".")
+	found := list(t, "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", ".")
 	slices.Sort(found)
 	if found = slices.Compact(found); !slices.Equal(found, clientModules) {
 		t.Errorf("the client needs %q", found)
@@ -51,7 +52,7 @@ var serversModules = []string{
 // TestApplicationsGetNoServer: nor has the graph of its modules, which sets the versions of an
 // application's, any of those.
 func TestApplicationsGetNoServer(t *testing.T) {
-	for _, path := range list(t, "client", "-m", "-f", "{{.Path}}", "all") {
+	for _, path := range list(t, "-m", "-f", "{{.Path}}", "all") {
 		if path == module || slices.ContainsFunc(serversModules, func(m string) bool { return below(path, m) }) {
 			t.Errorf("an application gets %s with the client", path)
 		}
@@ -61,20 +62,35 @@ func TestApplicationsGetNoServer(t *testing.T) {
 // TestTheClientIsTestedAsItIs: its tests run in the servers' module, with the versions that an
 // application gets.
 func TestTheClientIsTestedAsItIs(t *testing.T) {
-	const direct = "{{if not (or .Main .Indirect)}}{{.Path}}@{{.Version}}{{end}}"
-	all := list(t, ".", "-m", "-f", "{{.Path}}@{{.Version}}", "all")
-	for _, needed := range list(t, "client", "-m", "-f", direct, "all") {
-		if !slices.Contains(all, needed) {
-			t.Errorf("client/go.mod has %s, and go.mod another version", needed)
+	versions := required(t, ".")
+	for path, version := range required(t, "client") {
+		if versions[path] != version {
+			t.Errorf("client/go.mod has %s %s, and go.mod %q", path, version, versions[path])
 		}
 	}
 }
 
-// list returns what go list prints in a folder: words.
-func list(t *testing.T, folder string, args ...string) []string {
+// required are the modules in a folder's go.mod, with their versions.
+func required(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, folder, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := make(map[string]string)
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); strings.HasPrefix(line, "\t") && len(words) > 1 {
+			versions[words[0]] = words[1]
+		}
+	}
+	return versions
+}
+
+// list returns what go list prints in the client's folder, as an application sees that module: without the workspace.
+func list(t *testing.T, args ...string) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...)
-	cmd.Dir = filepath.Join(root, folder)
+	cmd.Dir, cmd.Env = filepath.Join(root, "client"), append(os.Environ(), "GOWORK=off")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)

@@ -11,21 +11,22 @@ import (
 	"testing"
 )
 
-// quotedPath is a path of the repository as docs/design.md quotes it: it has a slash.
+// quotedPath is a path of the repository as a page quotes it: it has a slash.
 var quotedPath = regexp.MustCompile("`([A-Za-z0-9_.-]+/[A-Za-z0-9_./-]*)`")
 
-// TestDesignHasEveryPackage: each folder with Go files has its row in the table of
+// TestDesignHasEveryPackage: each folder with Go files has its line among the
 // parts, on its floor.
 func TestDesignHasEveryPackage(t *testing.T) {
-	floors := make(map[string]int)
-	for _, row := range tableUnder(t, "## The parts, ground floor first") {
-		cells := strings.Split(row, "|")
-		floor, err := strconv.Atoi(strings.TrimSpace(cells[1]))
-		if err != nil {
-			continue // The head of the table.
+	floors, floor := make(map[string]int), -1
+	for line := range strings.Lines(sectionOf(t, "docs/design.md", "## The parts, ground floor first")) {
+		if text, ok := strings.CutPrefix(line, "### Floor "); ok {
+			floor, _ = strconv.Atoi(strings.TrimSpace(text))
 		}
-		for _, match := range quotedPath.FindAllStringSubmatch(cells[2], -1) {
-			floors[path.Clean(match[1])] = floor
+		folders, _, ok := strings.Cut(line, ": ")
+		for _, match := range quotedPath.FindAllStringSubmatch(folders, -1) {
+			if ok && strings.HasPrefix(line, "* ") {
+				floors[path.Clean(match[1])] = floor
+			}
 		}
 	}
 	folders := make(map[string]bool)
@@ -48,39 +49,36 @@ func TestDesignHasEveryPackage(t *testing.T) {
 	}
 }
 
-// TestDesignNamesFilesThatExist checks the table of what is changed where.
-func TestDesignNamesFilesThatExist(t *testing.T) {
+// TestContributingNamesFilesThatExist checks the table of what is changed where.
+func TestContributingNamesFilesThatExist(t *testing.T) {
 	var names int
-	for _, row := range tableUnder(t, "## Where do I change …") {
-		for _, match := range quotedPath.FindAllStringSubmatch(row, -1) {
+	for line := range strings.Lines(sectionOf(t, "CONTRIBUTING.md", "## Where do I change …")) {
+		if !strings.HasPrefix(line, "|") {
+			continue
+		}
+		for _, match := range quotedPath.FindAllStringSubmatch(line, -1) {
 			names++
 			if _, err := fs.Stat(os.DirFS(root), path.Clean(match[1])); err != nil {
-				t.Errorf("docs/design.md: %v", err)
+				t.Errorf("CONTRIBUTING.md: %v", err)
 			}
 		}
 	}
 	if names == 0 {
-		t.Error("docs/design.md names no files")
+		t.Error("CONTRIBUTING.md names no files")
 	}
 }
 
-// tableUnder returns the rows of the tables under a heading of docs/design.md.
-func tableUnder(t *testing.T, heading string) []string {
+// sectionOf returns what stands under a heading of a page.
+func sectionOf(t *testing.T, name, heading string) string {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(root, "docs", "design.md"))
+	page, err := os.ReadFile(filepath.Join(root, name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, section, ok := strings.Cut(string(page), heading+"\n")
 	if !ok {
-		t.Fatalf("docs/design.md has no heading %q", heading)
+		t.Fatalf("%s has no heading %q", name, heading)
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
-	var rows []string
-	for line := range strings.Lines(section) {
-		if strings.HasPrefix(line, "|") {
-			rows = append(rows, line)
-		}
-	}
-	return rows
+	return section
 }

@@ -14,6 +14,9 @@ import (
 // maxColumns is how long a line of Go is at most, and maxProse one of Markdown.
 const maxColumns, maxProse = 140, 160
 
+// maxWords is how many words README and the pages of docs have together.
+const maxWords = 45_000
+
 // TestLinesAreShort: a line that has text of several lines in it, as tests have, may be longer.
 func TestLinesAreShort(t *testing.T) {
 	walk(t, func(file string) {
@@ -36,15 +39,20 @@ func TestLinesAreShort(t *testing.T) {
 	})
 }
 
-// TestProseIsShort: a line of Markdown that is no table, code or comment has few columns, or is one word.
+// TestProseIsShort: a line of Markdown that is no table, code or comment has few columns, or is one word;
+// the documents together have few words.
 func TestProseIsShort(t *testing.T) {
+	words := 0
 	walk(t, func(file string) {
-		if filepath.Ext(file) != ".md" || file == "docs/reference/cli.md" || file == "test/mutants/score.md" {
+		if filepath.Ext(file) != ".md" || file == "docs/reference/cli.md" {
 			return // Programs write these.
 		}
 		text, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
 			t.Fatal(err)
+		}
+		if (file == "README.md" || strings.HasPrefix(file, "docs/")) && file != "docs/reference/configuration.md" {
+			words += len(strings.Fields(string(text)))
 		}
 		code := false
 		for i, line := range strings.Split(string(text), "\n") {
@@ -57,6 +65,9 @@ func TestProseIsShort(t *testing.T) {
 			}
 		}
 	})
+	if words > maxWords {
+		t.Errorf("README and docs have %d words, more than %d", words, maxWords)
+	}
 }
 
 // isOneWord: code and links are not divided.

@@ -30,6 +30,7 @@ const (
 	genproto   = "google.golang.org/genproto/googleapis/rpc"
 	grpc       = "google.golang.org/grpc"
 	grpcCodes  = "google.golang.org/grpc/codes"
+	goldmark   = "github.com/yuin/goldmark"
 	gorm       = "gorm.io/gorm"
 	gormSqlite = "github.com/glebarez/sqlite"
 	hclog      = "github.com/hashicorp/go-hclog"
@@ -62,7 +63,7 @@ var parts = []part{
 	{folder: "client/generator", floor: 0},
 	{folder: "client/snowflake", floor: 0, pure: true},
 	{folder: "client/snowflake/generator", floor: 0, beside: []string{"client/snowflake"}},
-	{folder: "worker", floor: 0, pure: true, beside: []string{"client/snowflake", "internal/statehash"}, modules: []string{btree}},
+	{folder: "snowflake", floor: 0, pure: true, beside: []string{"client/snowflake", "internal/statehash"}, modules: []string{btree}},
 	{folder: "identity", floor: 0, pure: true, beside: []string{"client/docid"}},
 	{
 		folder: "series", floor: 0, pure: true, modules: []string{btree},
@@ -86,7 +87,7 @@ var parts = []part{
 	{
 		folder: "fsm/op", floor: 0, pure: true,
 		beside: []string{
-			"client/snowflake", "identity", "internal/outcome", "internal/wire", "proto/raftlog/v1", "series", "worker",
+			"identity", "internal/outcome", "internal/wire", "proto/raftlog/v1", "series", "snowflake",
 		},
 		modules: []string{protobuf},
 	},
@@ -114,6 +115,8 @@ var parts = []part{
 	{folder: "internal/crc32c", floor: 0, pure: true},
 	{folder: "internal/disklock", floor: 0},
 	{folder: "internal/pause", floor: 0},
+	{folder: "internal/dialcause", floor: 0, pure: true},
+	{folder: "docs", floor: 0, pure: true},
 	{folder: "internal/nearest", floor: 0, pure: true},
 	{folder: "internal/syncdir", floor: 0},
 	{folder: "internal/layering", floor: 0},
@@ -125,6 +128,7 @@ var parts = []part{
 	// The relation that explored worlds and simulated nodes obey. It knows the log's form.
 	{folder: "test/model", floor: 0, beside: []string{"raftlog"}},
 	{folder: "test/tier", floor: 0},
+	{folder: "test/compat", floor: 0},
 	{folder: "test/sizing", floor: 0},
 	{folder: "test/cputime", floor: 0, modules: []string{xsys}},
 	{folder: "test/logbuffer", floor: 0},
@@ -166,7 +170,7 @@ var parts = []part{
 	{folder: "cluster/store/wal", floor: 1, modules: []string{raft}},
 	{
 		folder: "cluster/transport", floor: 1, beside: []string{"cluster/raftguard", "cluster/raftlogger", "cluster/witness"},
-		modules: []string{hclog, raft},
+		modules: []string{hclog, raft, xsys, xtime},
 	},
 	{folder: "cluster/witness", floor: 1},
 	{
@@ -190,7 +194,7 @@ var parts = []part{
 
 	// The use cases, which know no Raft, and the calls between nodes.
 	{
-		folder: "server/service", floor: 2, beside: []string{"server/reserve"}, not: []string{"cluster", "etag/boltetag"},
+		folder: "server/service", floor: 2, beside: []string{"server/etags", "server/reserve"}, not: []string{"cluster", "etag/boltetag"},
 		modules: []string{grpcCodes, protobuf, uuid, xsync, xtime},
 	},
 	{folder: "server/reserve", floor: 2, not: []string{"cluster"}, modules: []string{protobuf}},
@@ -204,7 +208,7 @@ var parts = []part{
 	{folder: "server/jsonapi", floor: 3, not: []string{"cluster", "fsm", "etag"}, modules: []string{genproto, grpc, protobuf}},
 	{
 		folder: "server/webpage", floor: 3, beside: []string{"server/jsonapi"}, not: []string{"cluster", "fsm", "etag"},
-		modules: []string{protobuf},
+		modules: []string{goldmark, protobuf},
 	},
 	{folder: "server/config", floor: 3, not: []string{"fsm", "etag"}, modules: []string{pflag, yaml}},
 	{folder: "server/metrics", floor: 3, not: []string{"etag/boltetag"}, modules: []string{grpc, prometheus, promModel, protobuf}},

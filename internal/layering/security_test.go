@@ -17,7 +17,7 @@ var (
 // TestEveryThreatHasItsTest: each line of the page of threats names tests, and
 // they exist.
 func TestEveryThreatHasItsTest(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs", "evidence", "security.md"))
+	page, err := os.ReadFile(filepath.Join(root, "test", "threats.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

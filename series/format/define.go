@@ -1,6 +1,7 @@
 package format
 
 import (
+	"crypto/cipher"
 	"fmt"
 	"slices"
 	"strconv"
@@ -24,6 +25,8 @@ type Format struct {
 	byEnd bool
 	check check
 	most  int64
+	// secret is what scrambled numbers depend on; nil without one.
+	secret cipher.Block
 }
 
 // dateTokens has the tokens of the date, and their widths.
@@ -118,8 +121,14 @@ func (f *Format) token(at int, name, option string, hasOption bool) (part, error
 		return p, wrong(at, "has an option that {%s} does not know", name)
 	case known:
 		return p, nil
-	case name == "number":
-		return f.numberToken(at, option, hasOption)
+	case name == "number" || scrambles[name].radix > 0:
+		if f.has(number) {
+			return p, wrong(at, "has two numbers")
+		}
+		if name == "number" {
+			return f.numberToken(at, option, hasOption)
+		}
+		return f.scrambledToken(at, name, option)
 	case name == "check":
 		return f.checkToken(at, option)
 	default:
@@ -167,12 +176,18 @@ func (f *Format) numberToken(at int, option string, hasOption bool) (part, error
 		p.most = MaxDigits
 		return p, nil
 	}
-	f.most = 1
-	for range n {
-		f.most *= 10
-	}
-	f.most--
+	f.most = greatest(n)
 	return p, nil
+}
+
+func (f *Format) scrambledToken(at int, name, option string) (part, error) {
+	of := scrambles[name]
+	n, ok := width(option, of.most)
+	if !ok || n < of.least {
+		return part{}, wrong(at, "needs a width from %d to %d, as in {%s:8}", of.least, of.most, name)
+	}
+	f.most = int64(min(power(of.radix, n)-1, maxNumber))
+	return part{kind: number, least: n, most: n, radix: of.radix}, nil
 }
 
 func (f *Format) checkToken(at int, option string) (part, error) {
@@ -211,6 +226,9 @@ func (f *Format) valueToken(at int, name, option string, hasOption bool) (part, 
 
 func (f *Format) rules() error {
 	if !f.has(number) {
+		if len(f.names) > 0 {
+			return wrong(len(f.template), "has no {number}: it takes {%s} for a value that callers give", f.names[0])
+		}
 		return wrong(len(f.template), "has no {number}")
 	}
 	if f.reset == ResetFiscalYear && f.fiscal == (fiscal{}) {
@@ -227,6 +245,8 @@ func (f *Format) rules() error {
 			return wrong(p.at, "can give texts of more than %d bytes", MaxTextBytes)
 		case p.kind == checkDigits && !counted:
 			return wrong(p.at, "has the check before the number")
+		case p.kind == checkDigits && f.counter().radix > 10 && f.check.name != "mod97-10":
+			return wrong(p.at, "has a check that counts digits alone, and a number of letters: mod97-10 counts them")
 		case checked && p.varies():
 			// The place of the check would be known only after the text was read.
 			return wrong(p.at, "has a token of no fixed width behind the check")

@@ -16,10 +16,16 @@
 //	{branch} {branch:3}     a scope value of that name, of any width or of this one
 //	{number}                the number without leading zeros
 //	{number:6} {number:6+}  the number with six digits; with + it may grow beyond them
+//	{scrambled:8}           the number as eight letters and digits that do not tell how many there are
+//	{scrambled-digits:8}    so too, as eight digits
 //	{check:damm}            a check on all text before it: luhn, damm, verhoeff, mod11-10, mod97-10
 //
 // The checks of one digit count the digits before them. The two digits of mod97-10 count
 // letters too, A as 10 to Z as 35, as in an IBAN. Other characters do not count.
+//
+// Scrambled numbers are a permutation of all numbers of their width, FF1 of NIST SP 800-38G, by a secret of the
+// series and the scope. So two numbers never have one text. Who has the secret can tell them; who has not learns
+// nothing from a text, but can guess others where the width is small. They have no case.
 //
 // Everything here is pure: no clock, no zone tables, no I/O. A Format is immutable.
 package format

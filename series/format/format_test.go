@@ -93,6 +93,7 @@ func TestTemplatesThatAreWrong(t *testing.T) {
 		detail   string
 	}{
 		{"INV-", 0, 4, "no {number}"},
+		{"{nunber:6}", 0, 10, "no {number}: it takes {nunber} for a value"},
 		{"A{number", 0, 1, "not closed"},
 		{"A}{number}", 0, 1, "closes nothing"},
 		{"A\x07{number}", 0, 1, "invisible character"},

@@ -2,6 +2,7 @@ package format
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -17,19 +18,27 @@ func (f *Format) Parse(text string) (Numbered, error) {
 		return wrong("is not of the format")
 	}
 	n, dates := f.assemble(text, ends)
-	if n.Number < 1 {
+	p, found := f.counter(), false
+	if n.Number < 1 && p.radix == 0 {
 		return wrong("has the number 0")
 	}
-	found := false
 	if n.Date, found = f.dateOf(dates); !found {
 		return wrong("has a date that does not exist")
 	}
-	if f.text(n.Date, n.Values, n.Number) != text {
+	var err error
+	if n.Scope, err = f.Scope(n.Date, n.Values); err != nil {
+		return Numbered{}, err
+	}
+	if p.radix > 0 {
+		n.Number = f.unscramble(p, n.Scope, n.Number)
+	}
+	switch {
+	case n.Number < 1 || n.Number > f.most:
+		return wrong("is not of the format")
+	case !strings.EqualFold(f.text(n.Date, n.Values, n.Number), text): // Scrambled numbers alone have a case that does not count.
 		return wrong("has the wrong check digit")
 	}
-	var err error
-	n.Scope, err = f.Scope(n.Date, n.Values)
-	return n, err
+	return n, nil
 }
 
 // split finds where the parts of a text end. failed has the places, as part and byte, from
@@ -73,6 +82,10 @@ func (f *Format) assemble(text string, ends []int) (n Numbered, dates []dated) {
 		case value:
 			n.Values = append(n.Values, s)
 		case number:
+			if p.radix > 0 {
+				n.Number = scrambledOf(s, p.radix)
+				continue
+			}
 			n.Number, _ = strconv.ParseInt(s, 10, 64) // At most 18 digits.
 		default:
 			numeral, _ := strconv.Atoi(s) // At most four digits.

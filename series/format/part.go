@@ -1,5 +1,7 @@
 package format
 
+import "strings"
+
 // kind is what a part of a format shows.
 type kind uint8
 
@@ -41,6 +43,8 @@ type part struct {
 	text string
 	// least and most bound the length of the part's text.
 	least, most int
+	// radix is that of the digits of a scrambled number, and 0 for every other part.
+	radix uint64
 }
 
 func (p *part) varies() bool { return p.least != p.most }
@@ -56,6 +60,9 @@ func (p *part) allows(index int, c byte) bool {
 	case value:
 		return isDigit(c) || isLetter(c)
 	case number:
+		if p.radix > 10 {
+			return strings.IndexByte(crockford, upper(c)) >= 0
+		}
 		return isDigit(c) && (c != '0' || index > 0 || p.least > 1)
 	default:
 		return isDigit(c)

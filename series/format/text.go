@@ -13,11 +13,16 @@ func (f *Format) Scope(d Date, values []string) ([]string, error) {
 	if err := f.checkScope(d, values); err != nil {
 		return nil, err
 	}
+	return f.scopeOf(d, values), nil
+}
+
+// scopeOf returns the scope of what was checked.
+func (f *Format) scopeOf(d Date, values []string) []string {
 	scope := make([]string, 0, len(values)+1)
 	if f.reset != ResetNever {
 		scope = append(scope, f.period(d.time()))
 	}
-	return append(scope, values...), nil
+	return append(scope, values...)
 }
 
 func (f *Format) checkScope(d Date, values []string) error {
@@ -95,7 +100,7 @@ func (f *Format) Format(d Date, values []string, n int64) (string, error) {
 // text returns the text of what was checked.
 func (f *Format) text(d Date, values []string, n int64) string {
 	var b strings.Builder
-	t := d.time()
+	t, scope := d.time(), values
 	for i := range f.parts {
 		switch p := &f.parts[i]; p.kind {
 		case literal:
@@ -104,7 +109,11 @@ func (f *Format) text(d Date, values []string, n int64) string {
 			b.WriteString(values[0])
 			values = values[1:]
 		case number:
-			pad(&b, n, p.least)
+			if p.radix == 0 {
+				pad(&b, n, p.least)
+			} else {
+				b.WriteString(f.scramble(p, f.scopeOf(d, scope), n))
+			}
 		case checkDigits:
 			b.WriteString(f.check.digits(b.String()))
 		default:

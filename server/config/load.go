@@ -151,6 +151,9 @@ func fromFile(path string) (source, error) {
 	if err == nil {
 		err = yaml.Unmarshal(data, &values)
 	}
+	if err != nil && strings.Contains(err.Error(), "cannot unmarshal") {
+		err = errors.New("it has no settings; a line looks like 'tag: A'") // The library's words are of Go's types.
+	}
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", s.where, err)
 	}
@@ -197,7 +200,7 @@ func flatten(value *yaml.Node) (any, error) {
 func scalar(value *yaml.Node) (string, error) {
 	switch {
 	case value.Kind != yaml.ScalarNode:
-		return "", fmt.Errorf("line %d is no text, number or list of them", value.Line)
+		return "", fmt.Errorf("line %d must be a text, a number or a list of them", value.Line)
 	case value.Tag == "!!null":
 		return "", nil
 	}
@@ -256,7 +259,7 @@ func (c *Config) JoinToken() (string, error) {
 		return "", nil
 	case "-":
 		if in == nil {
-			return "", errors.New("config: join-token-file: there is no standard input")
+			return "", errors.New("config: join-token-file: the standard input is closed")
 		}
 	default:
 		file, err := os.Open(c.JoinTokenFile)

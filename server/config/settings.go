@@ -52,11 +52,11 @@ func groups(c *Config) []group {
 				"input", &c.JoinTokenFile},
 			{"single-node", "begin a cluster of this node alone, where --peer names no other", &c.SingleNode},
 			{"watcher", "join without a vote, which 'idnode cluster promote' gives; only for a node that joins", &c.Watcher},
-			{"max-log-format", "newest log format this node says it reads, which holds the cluster there (0: all that it does " +
+			{"max-log-format", "newest log format that this node reports; the cluster stays at it (0: all that it does " +
 				"read)", &c.MaxLogFormat},
 			{"trust-data", "start from a data directory that was set back to an older copy; only where nothing newer is left, and for " +
 				"one start", &c.TrustData},
-			{"stay-down", "instead of ending with exit code 4 or 5, or 2 for want of administrators or peers, wait to be " +
+			{"stay-down", "instead of ending with exit code 4 or 5, or 2 because administrators or peers are missing, wait to be " +
 				"stopped", &c.StayDown},
 		}},
 		{"Addresses", []setting{

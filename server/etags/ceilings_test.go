@@ -10,6 +10,7 @@ import (
 
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/test/fsmtest"
 	"github.com/idnode/idnode/test/tier"
 )
 
@@ -60,14 +61,14 @@ func TestNoEtagComesTwiceWithTooManyDatabases(t *testing.T) {
 func TestCountersBeyondTheLimitStop(t *testing.T) {
 	w, d := newWorld(t), &disk{}
 	r := start(t, w, d, true, nil)
-	w.set(func(w *world) { w.fail = outcome.NewNotApplied(outcome.NoQuorum, nil) })
+	w.Set(func(f *fsmtest.Faults) { f.Fail = outcome.NewNotApplied(outcome.NoQuorum, nil) })
 	for i := range 700 {
 		if _, err := r.keeper.NextBlock(tenant(i), 1); err != nil {
 			t.Fatal(err)
 		}
 	}
 	r.crash(d)
-	w.set(func(w *world) { w.fail = nil })
+	w.Set(func(f *fsmtest.Faults) { f.Fail = nil })
 	w.setMaxDatabases(500)
 
 	r = start(t, w, d, true, nil)
@@ -124,9 +125,9 @@ func TestTenThousandDatabasesRestartExactly(t *testing.T) {
 	bySize := func(c *Config) { c.Proposer = sized{w} }
 	r := start(t, w, d, true, bySize)
 	r.takeEach(many, 3, 1)
-	begin, before := time.Now(), w.proposals()
+	begin, before := time.Now(), w.Proposals()
 	r.stop()
-	t.Logf("stopped in %s and %d proposals", time.Since(begin), w.proposals()-before)
+	t.Logf("stopped in %s and %d proposals", time.Since(begin), w.Proposals()-before)
 	begin = time.Now()
 	r = start(t, w, d, true, bySize)
 	t.Logf("started in %s", time.Since(begin))

@@ -16,6 +16,7 @@ import (
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/test/fsmtest"
 	"github.com/idnode/idnode/test/logbuffer"
 )
 
@@ -147,7 +148,7 @@ func (r *run) crash(d *disk) {
 
 // ceiling returns what the cluster keeps for the default database.
 func ceiling(w *world) uint64 {
-	for _, d := range w.state.Etags(nodeA).GetCeilings() {
+	for _, d := range w.State.Etags(nodeA).GetCeilings() {
 		if d.GetDatabase() == "default" {
 			return d.GetCeiling()
 		}
@@ -307,19 +308,19 @@ func TestAnnouncedAgain(t *testing.T) {
 // TestCeilingsRise: ahead of every database, and again after a failure.
 func TestCeilingsRise(t *testing.T) {
 	w, d := newWorld(t), &disk{}
-	w.set(func(w *world) { w.fail = nil })
+	w.Set(func(f *fsmtest.Faults) { f.Fail = nil })
 	r := start(t, w, d, true, nil)
-	w.set(func(w *world) { w.fail = outcome.NewNotApplied(outcome.NoQuorum, nil) })
+	w.Set(func(f *fsmtest.Faults) { f.Fail = outcome.NewNotApplied(outcome.NoQuorum, nil) })
 	for i := range 300 {
 		if _, err := r.keeper.NextBlock("db"+string(rune('a'+i%26))+string(rune('a'+i/26)), 1+i); err != nil {
 			t.Fatal(err)
 		}
 	}
 	await(t, func() bool { return strings.Contains(r.log.String(), "could not be raised") })
-	w.set(func(w *world) { w.fail = nil })
+	w.Set(func(f *fsmtest.Faults) { f.Fail = nil })
 	ahead := func() bool {
 		ceilings := map[string]uint64{}
-		for _, c := range w.state.Etags(nodeA).GetCeilings() {
+		for _, c := range w.State.Etags(nodeA).GetCeilings() {
 			ceilings[c.GetDatabase()] = c.GetCeiling()
 		}
 		for database, reserved := range r.counters.Reserved() {
@@ -330,12 +331,12 @@ func TestCeilingsRise(t *testing.T) {
 		return len(ceilings) == 300
 	}
 	await(t, ahead)
-	before := w.proposals()
+	before := w.Proposals()
 	if _, err := r.keeper.NextBlock("dbaa", etag.MaxBlock); err != nil {
 		t.Fatal(err)
 	}
 	await(t, ahead)
-	if got := w.proposals() - before; got > 2 {
+	if got := w.Proposals() - before; got > 2 {
 		t.Errorf("%d proposals for one new ceiling", got)
 	}
 }
@@ -347,14 +348,14 @@ func TestStopWithoutCluster(t *testing.T) {
 	r := start(t, w, d, true, nil)
 	last := r.take(5)
 	await(t, func() bool { return ceiling(w) > last })
-	w.set(func(w *world) { w.fail = outcome.NewNotApplied(outcome.NoQuorum, nil) })
+	w.Set(func(f *fsmtest.Faults) { f.Fail = outcome.NewNotApplied(outcome.NoQuorum, nil) })
 	if err := r.keeper.Stop(context.Background()); err == nil || errors.Is(err, etag.ErrBroken) {
 		t.Errorf("stop: %v", err)
 	}
 	if s := d.copy(); !s.Clean || s.Databases["default"] != last {
 		t.Errorf("disk %+v", s)
 	}
-	w.set(func(w *world) { w.fail = nil })
+	w.Set(func(f *fsmtest.Faults) { f.Fail = nil })
 	above := ceiling(w)
 	r = start(t, w, d, true, nil)
 	if got := r.next(); got != above+1 {
@@ -367,7 +368,7 @@ func TestStopIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newWorld(t), &disk{}
 		r := start(t, w, d, true, nil)
-		w.set(func(w *world) { w.block = make(chan struct{}) })
+		w.Set(func(f *fsmtest.Faults) { f.Gate = make(chan struct{}) })
 		r.take(5)
 		began := time.Now()
 		if err := r.keeper.Stop(context.Background()); err == nil {

@@ -77,8 +77,8 @@ func TestManyDatabasesAreBackedUpAndRestored(t *testing.T) {
 	const databases, ceiling, skip = 40_000, 1_000, 500
 	gone := fsmtest.Member("A")
 	gone.Id = fsmtest.NodeID("X")
-	cluster := fsmtest.New(t, time.Unix(0, 1_700_000_000_000_000_123), gone, fsmtest.Member("C"))
-	from := serveFrom(t, &backend{Cluster: cluster, t: t, state: cluster.State}, Config{}, nil)
+	node := fsmtest.NewNode(t, time.Unix(0, 1_700_000_000_000_000_123), gone, fsmtest.Member("C"))
+	from := serveFrom(t, &backend{Node: node}, Config{}, nil)
 	from.allow(t, databases)
 	raise := &raftlogv1.EtagRaise{Node: gone.GetId()}
 	for i := range databases {

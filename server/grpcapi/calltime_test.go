@@ -58,7 +58,7 @@ func TestEveryCallHasAnEnd(t *testing.T) {
 		CallTimeout: service.DefaultCallTimeout, MaxInFlight: service.DefaultMaxInFlight,
 		Events: metrics.New("").Service(), ReserveTotal: func() *reserve.Total { return nil },
 		OwnReserves: func() []reserve.Left { return nil },
-		Proposer:    b, Linearizer: b, State: b.state, Etags: b, Cluster: changesOfMembers{b, caller},
+		Proposer:    b, Linearizer: b, State: b.State, Etags: b, Cluster: changesOfMembers{b, caller},
 		Tag:    func() (string, bool) { return "A", true },
 		Caller: caller,
 	})

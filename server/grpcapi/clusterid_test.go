@@ -27,7 +27,7 @@ func TestCallsForAnotherCluster(t *testing.T) {
 		_ = stream.CloseSend()
 		return stream.RecvMsg(&emptypb.Empty{})
 	}
-	_, before := r.state.Hash()
+	_, before := r.State.Hash()
 	methods := 0
 	for name, info := range server.GetServiceInfo() {
 		for _, m := range info.Methods {
@@ -38,7 +38,7 @@ func TestCallsForAnotherCluster(t *testing.T) {
 			methods++
 		}
 	}
-	if _, after := r.state.Hash(); after != before || methods < 50 {
+	if _, after := r.State.Hash(); after != before || methods < 50 {
 		t.Errorf("%d methods, state %x before and %x after", methods, before, after)
 	}
 	const status = "/idnode.v1.ClusterService/GetStatus"

@@ -158,6 +158,9 @@ func (s countedStream) SendMsg(m any) error {
 	if !ok {
 		return s.ServerStream.SendMsg(m)
 	}
+	if err := certificateEnded(s.Context()); err != nil {
+		return s.log.refuse(service.ErrorOf(err))
+	}
 	if s.to.Full() {
 		return s.log.refuse(service.ErrOverloaded)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 // exchangeClient is a caller's end of an Exchange stream.
@@ -492,7 +493,7 @@ func TestExchangeStop(t *testing.T) {
 // TestExchangePanic costs one call.
 func TestExchangePanic(t *testing.T) {
 	r := serve(t, Config{}, nil)
-	r.set(func(b *backend) { b.boom = true })
+	r.Set(func(f *fsmtest.Faults) { f.Boom = true })
 	stream := r.exchange(t)
 	if err := stream.Send(&idnodev1.ExchangeRequest{Calls: []*idnodev1.Call{nextIdentity(1, "a"), guid(2)}}); err != nil {
 		t.Fatal(err)
@@ -509,7 +510,7 @@ func TestExchangePanic(t *testing.T) {
 	if log := r.log.String(); !strings.Contains(log, "boom") {
 		t.Errorf("log: %s", log)
 	}
-	r.set(func(b *backend) { b.boom = false })
+	r.Set(func(f *fsmtest.Faults) { f.Boom = false })
 	if reply := ask(t, stream, nextIdentity(1, "a")); reply.GetNextIdentity() == nil {
 		t.Errorf("afterwards: %v", reply)
 	}
@@ -539,7 +540,7 @@ func TestExchangeDeadlines(t *testing.T) {
 // TestExchangeWithoutQuorum: an error of the log reaches each caller.
 func TestExchangeWithoutQuorum(t *testing.T) {
 	r := serve(t, Config{}, nil)
-	r.set(func(b *backend) { b.fail = outcome.NewNotApplied(outcome.NoQuorum, nil) })
+	r.Set(func(f *fsmtest.Faults) { f.Fail = outcome.NewNotApplied(outcome.NoQuorum, nil) })
 	stream := r.exchange(t)
 	wantStatus(t, replyError(ask(t, stream, nextIdentity(1, "a"))), codes.Unavailable, "NO_QUORUM", "")
 	if reply := ask(t, stream, guid(2)); reply.GetGenerate() == nil {

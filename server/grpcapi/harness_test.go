@@ -19,8 +19,6 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/idnode/idnode/client/idnodev1"
-	"github.com/idnode/idnode/fsm"
-	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/metrics"
 	"github.com/idnode/idnode/server/peer"
@@ -34,17 +32,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // backend is everything a service needs, around a real state machine.
 type backend struct {
-	*fsmtest.Cluster
-	t     testing.TB
-	state *fsm.State
+	*fsmtest.Node
 
 	mu   sync.Mutex
 	etag uint64
-	// fail is what Propose returns; boom makes it panic.
-	fail error
-	boom bool
-	// gate, if set, holds proposals until it is closed or their callers give up.
-	gate chan struct{}
 	// last is the last result; alike, if set, that of every proposal.
 	last, alike []byte
 	// batches are the numbers of operations of each ProposeAll.
@@ -53,46 +44,21 @@ type backend struct {
 
 func newBackend(t testing.TB) *backend {
 	t.Helper()
-	c := fsmtest.New(t, time.Unix(0, 1_700_000_000_000_000_123), fsmtest.Member("A"))
-	return &backend{Cluster: c, t: t, state: c.State}
+	return &backend{Node: fsmtest.NewNode(t, time.Unix(0, 1_700_000_000_000_000_123), fsmtest.Member("A"))}
 }
 
 func (b *backend) Propose(ctx context.Context, operation []byte) ([]byte, error) {
-	if err := b.pass(ctx); err != nil {
-		return nil, err
-	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.boom {
-		panic("boom")
+	alike := b.alike
+	b.mu.Unlock()
+	if alike != nil {
+		return alike, nil
 	}
-	if b.fail != nil {
-		return nil, b.fail
-	}
-	if b.alike != nil {
-		return b.alike, nil
-	}
-	answer, err := b.Cluster.Propose(ctx, operation)
+	answer, err := b.Node.Propose(ctx, operation)
 	if err == nil {
-		b.last = answer
+		b.set(func(b *backend) { b.last = answer })
 	}
 	return answer, err
-}
-
-// pass waits at the gate.
-func (b *backend) pass(ctx context.Context) error {
-	b.mu.Lock()
-	gate := b.gate
-	b.mu.Unlock()
-	if gate == nil {
-		return nil
-	}
-	select {
-	case <-gate:
-		return nil
-	case <-ctx.Done():
-		return outcome.NewUnknown(outcome.Deadline, ctx.Err())
-	}
 }
 
 func (b *backend) set(change func(*backend)) {
@@ -100,8 +66,6 @@ func (b *backend) set(change func(*backend)) {
 	defer b.mu.Unlock()
 	change(b)
 }
-
-func (b *backend) Linearize(context.Context) error { return nil }
 
 func (b *backend) Has(string) bool { return true }
 
@@ -148,7 +112,7 @@ func newService(t testing.TB, b *backend) *service.Service {
 		CallTimeout: service.DefaultCallTimeout, MaxInFlight: service.DefaultMaxInFlight,
 		Events: metrics.New("").Service(), ReserveTotal: func() *reserve.Total { return nil },
 		Caller:   func(context.Context) service.Caller { return service.Caller{} },
-		Proposer: b, Linearizer: b, State: b.state, Etags: b, Cluster: b,
+		Proposer: b, Linearizer: b, State: b.State, Etags: b, Cluster: b,
 		Tag: func() (string, bool) { return "A", true }, Version: "test",
 		OwnReserves: func() []reserve.Left {
 			return []reserve.Left{{Database: "default", Tag: "orders", Numbers: 96, Lasts: 90 * time.Second}}
@@ -257,11 +221,7 @@ func wantStatus(t testing.TB, err error, code codes.Code, reason, field string) 
 // ProposeAll implements service.Proposer.
 func (b *backend) ProposeAll(ctx context.Context, operations [][]byte) ([][]byte, []error) {
 	b.set(func(b *backend) { b.batches = append(b.batches, len(operations)) })
-	results, errs := make([][]byte, len(operations)), make([]error, len(operations))
-	for i, operation := range operations {
-		results[i], errs[i] = b.Propose(ctx, operation)
-	}
-	return results, errs
+	return fsmtest.Each(ctx, b.Propose, operations)
 }
 
 // quiet is an Observer that tells nobody.

@@ -22,6 +22,7 @@ import (
 	"github.com/idnode/idnode/server/metrics"
 	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 func sameMessage(t *testing.T, got, want proto.Message) {
@@ -169,12 +170,12 @@ func TestErrors(t *testing.T) {
 		t.Errorf("retry after %s", retry)
 	}
 
-	r.set(func(b *backend) { b.fail = outcome.NewNotApplied(outcome.NoQuorum, errors.New("secret")) })
+	r.Set(func(f *fsmtest.Faults) { f.Fail = outcome.NewNotApplied(outcome.NoQuorum, errors.New("secret")) })
 	_, err = r.ids.Generate(ctx, &idnodev1.GenerateRequest{Template: "u|"})
 	if retry := wantStatus(t, err, codes.Unavailable, "NO_QUORUM", ""); retry <= 0 {
 		t.Error("no RetryInfo")
 	}
-	r.set(func(b *backend) { b.fail = outcome.NewUnknown(outcome.LeadershipLost, errors.New("secret")) })
+	r.Set(func(f *fsmtest.Faults) { f.Fail = outcome.NewUnknown(outcome.LeadershipLost, errors.New("secret")) })
 	_, err = r.ids.Generate(ctx, &idnodev1.GenerateRequest{Template: "u|"})
 	if retry := wantStatus(t, err, codes.Aborted, "OUTCOME_UNKNOWN", ""); retry != 0 {
 		t.Errorf("retry after %s", retry)
@@ -217,7 +218,7 @@ func FuzzGenerateRequest(f *testing.F) {
 		CallTimeout: service.DefaultCallTimeout, MaxInFlight: service.DefaultMaxInFlight,
 		Events: metrics.New("").Service(), ReserveTotal: func() *reserve.Total { return nil },
 		Caller:   func(context.Context) service.Caller { return service.Caller{} },
-		Proposer: b, Linearizer: b, State: b.state, Etags: b, Cluster: b, Tag: func() (string, bool) { return "A", true },
+		Proposer: b, Linearizer: b, State: b.State, Etags: b, Cluster: b, Tag: func() (string, bool) { return "A", true },
 	})
 	server := services{Service: svc}
 	f.Fuzz(func(t *testing.T, data []byte) {

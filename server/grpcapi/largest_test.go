@@ -15,7 +15,7 @@ import (
 	"github.com/idnode/idnode/series/format"
 	"github.com/idnode/idnode/server/service"
 	"github.com/idnode/idnode/server/tlsconf"
-	"github.com/idnode/idnode/worker"
+	"github.com/idnode/idnode/snowflake"
 )
 
 // mostOf has how many items a list in an answer has at most, where it is no page.
@@ -25,6 +25,7 @@ var mostOf = map[protoreflect.FullName]int{
 	"idnode.v1.NextIdentityResponse.blocks":     64,
 	"idnode.v1.SeriesNumber.scope":              68, // The values that a template of 256 bytes has room for.
 	"idnode.v1.ScopeReport.scope":               68,
+	"idnode.v1.ScopeReport.allotments":          2, // Those of a page are bounded together.
 	"idnode.v1.ScopeLast.scope":                 68,
 	"idnode.v1.ParseNumberResponse.scope":       68,
 	"idnode.v1.GetStatusResponse.warnings":      100,
@@ -38,6 +39,12 @@ var mostOf = map[protoreflect.FullName]int{
 	"idnode.v1.AccessRole.principals":           0,
 	"idnode.v1.AccessRole.grants":               1,
 	"idnode.v1.RoleGrant.rights":                1,
+	"idnode.v1.ListSeriesResponse.series":       service.MaxSeriesPage,
+	"idnode.v1.SeriesDefinition.allowed":        1, // The values of all names are bounded together.
+	"idnode.v1.AllowedValues.values":            series.MaxAllowed,
+	"idnode.v1.PeriodReport.scope":              68,
+	"idnode.v1.PeriodReport.voided_ranges":      1, // Each scope and each range of a part is by another number.
+	"idnode.v1.ReportPeriodResponse.scopes":     2000,
 	"idnode.v1.SeriesPreview.texts":             2,
 	"idnode.v1.SeriesPreview.values":            format.MaxTemplateBytes / len("{a}"),
 }
@@ -51,8 +58,9 @@ var sizeOf = map[protoreflect.FullName]int{
 	"idnode.v1.SeriesNumber.key":     series.MaxKeyBytes,
 	"idnode.v1.SeriesPreview.texts":  format.MaxTextBytes,
 	"idnode.v1.SeriesPreview.values": format.MaxValueBytes,
+	"idnode.v1.AllowedValues.values": format.MaxValueBytes,
 	"idnode.v1.Setting.key":          64,
-	"idnode.v1.Worker.holder":        worker.MaxHolderBytes,
+	"idnode.v1.Worker.holder":        snowflake.MaxHolderBytes,
 	"idnode.v1.CallersOfCA.ca":       tlsconf.MaxCANameBytes,
 	"idnode.v1.Member.tag":           4, "idnode.v1.Member.id": 32,
 }
@@ -60,7 +68,8 @@ var sizeOf = map[protoreflect.FullName]int{
 var sizeOfName = map[protoreflect.Name]int{
 	"database": docid.MaxDatabaseBytes, "databases": docid.MaxDatabaseBytes, "name": docid.MaxNameBytes, "tag": docid.MaxNameBytes,
 	"ids": docid.MaxIDBytes, "id": docid.MaxIDBytes,
-	"text": format.MaxTextBytes, "label": series.MaxLabelBytes, "reason": series.MaxReasonBytes, "format": format.MaxTemplateBytes,
+	"text": format.MaxTextBytes, "label": series.MaxLabelBytes, "reason": series.MaxReasonBytes,
+	"note": series.MaxNoteBytes, "until": 10, "format": format.MaxTemplateBytes,
 	"time_zone": series.MaxTimeZoneBytes, "scope": 2, "date": 10, "last_date": 10, "begins_again": 10, "principal": 1000, "node": 4,
 	"next_page_token": 4 * docid.MaxIDBytes,
 	"prefix":          docid.MaxNameBytes, "suffix": 8, "node_tag": 4, "leader_tag": 4, "shared": 4, "token": 200, "cluster_id": 32,

@@ -17,6 +17,7 @@ import (
 
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/server/budget"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 // pipe is both ends of an Exchange stream without a network, for tests in a
@@ -130,9 +131,9 @@ func (p *pipe) replies() map[uint64]*idnodev1.Reply {
 // hold keeps proposals waiting until the function it returns is called.
 func (b *backend) hold() (release func()) {
 	gate := make(chan struct{})
-	b.set(func(b *backend) { b.gate = gate })
+	b.Set(func(f *fsmtest.Faults) { f.Gate = gate })
 	return func() {
-		b.set(func(b *backend) { b.gate = nil })
+		b.Set(func(f *fsmtest.Faults) { f.Gate = nil })
 		close(gate)
 	}
 }

@@ -49,7 +49,7 @@ func (c *cutConn) Invoke(ctx context.Context, method string, req, res any, opts 
 func (r *rig) pool(t *testing.T, name, layout string, window time.Duration) {
 	t.Helper()
 	req := &idnodev1.DefinePoolRequest{Name: name, LayoutName: layout, Window: durationpb.New(window)}
-	if _, err := idnodev1.NewWorkersServiceClient(r.conn).DefinePool(t.Context(), req); err != nil {
+	if _, err := idnodev1.NewSnowflakeServiceClient(r.conn).DefinePool(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -60,7 +60,7 @@ func (r *rig) acquire(t *testing.T, pool string) error {
 	req := &idnodev1.AcquireWorkerRequest{
 		Pool: pool, Holder: "new", Window: durationpb.New(10 * time.Second), Now: timestamppb.New(time.Unix(1_700_000_000, 0)),
 	}
-	_, err := idnodev1.NewWorkersServiceClient(r.conn).AcquireWorker(t.Context(), req)
+	_, err := idnodev1.NewSnowflakeServiceClient(r.conn).AcquireWorker(t.Context(), req)
 	return err
 }
 
@@ -232,8 +232,8 @@ func TestWhatDiffersDoesNotStopARestore(t *testing.T) {
 	}
 	slices.Sort(named)
 	for i, want := range []string{
-		"pool aaa: its leases ended, and it has another window here (5m0s) than in the backup (10m0s), which stays",
-		"pool mmm: its leases ended, and it has another layout here (sonyflake) than in the backup (javascript): ",
+		"pool aaa: its leases ended, and its window here stays 5m0s, not the backup's 10m0s",
+		"pool mmm: its leases ended, and its layout here is sonyflake, not the backup's javascript: ",
 		"series differs: ",
 	} {
 		if len(named) != 3 || !strings.HasPrefix(named[i], want) {

@@ -91,7 +91,7 @@ func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.
 	public := publicServices{server}
 	idnodev1.RegisterIdsServiceServer(public, all)
 	idnodev1.RegisterSeriesServiceServer(public, all)
-	idnodev1.RegisterWorkersServiceServer(public, all)
+	idnodev1.RegisterSnowflakeServiceServer(public, all)
 	idnodev1.RegisterClusterServiceServer(public, all)
 	idnodev1.RegisterAdminServiceServer(public, all)
 	healthv1.RegisterHealthServer(server, health)

@@ -20,6 +20,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 // fakeQuorum changes when told.
@@ -144,7 +145,7 @@ func checkServices(t *testing.T, names []string) {
 // TestPanic: a panic costs its caller an INTERNAL, and nobody else anything.
 func TestPanic(t *testing.T) {
 	r := serve(t, Config{}, func(s *grpc.Server) { peerv1.RegisterMemberServiceServer(s, noisyPeer{}) })
-	r.set(func(b *backend) { b.boom = true })
+	r.Set(func(f *fsmtest.Faults) { f.Boom = true })
 	_, err := r.ids.Generate(bounded(t), &idnodev1.GenerateRequest{Template: "u|"})
 	wantStatus(t, err, codes.Internal, "INTERNAL", "")
 	if strings.Contains(err.Error(), "boom") {
@@ -159,7 +160,7 @@ func TestPanic(t *testing.T) {
 	}
 	_, err = stream.Recv()
 	wantStatus(t, err, codes.Internal, "INTERNAL", "")
-	r.set(func(b *backend) { b.boom = false })
+	r.Set(func(f *fsmtest.Faults) { f.Boom = false })
 	if _, err := r.ids.Generate(bounded(t), &idnodev1.GenerateRequest{Template: "u|"}); err != nil {
 		t.Errorf("after the panic: %v", err)
 	}
@@ -184,7 +185,7 @@ func TestRequestLog(t *testing.T) {
 	_, _ = r.ids.Generate(ctx, &idnodev1.GenerateRequest{Template: "fine|"})
 	_, _ = peerv1.NewMemberServiceClient(r.conn).Ping(ctx, &peerv1.PingRequest{})
 	_, _ = r.ids.Generate(ctx, &idnodev1.GenerateRequest{Template: `hidden\|`})
-	r.set(func(b *backend) { b.fail = outcome.NewNotApplied(outcome.NoQuorum, nil) })
+	r.Set(func(f *fsmtest.Faults) { f.Fail = outcome.NewNotApplied(outcome.NoQuorum, nil) })
 	_, _ = r.ids.Generate(ctx, &idnodev1.GenerateRequest{Template: "hidden|"})
 	log := r.log.String()
 	lines := strings.Split(strings.TrimSpace(log), "\n")

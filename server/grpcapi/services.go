@@ -17,7 +17,7 @@ import (
 type services struct {
 	idnodev1.UnsafeIdsServiceServer
 	idnodev1.UnsafeSeriesServiceServer
-	idnodev1.UnsafeWorkersServiceServer
+	idnodev1.UnsafeSnowflakeServiceServer
 	idnodev1.UnsafeClusterServiceServer
 	idnodev1.UnsafeAdminServiceServer
 	*service.Service

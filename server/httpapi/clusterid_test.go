@@ -18,7 +18,7 @@ func TestCallsForAnotherCluster(t *testing.T) {
 	s := w.newServer("A", Config{
 		ClusterID: func() string { return own }, Refused: func(string, int) { refused++ },
 	}, "")
-	_, before := w.state.Hash()
+	_, before := w.State.Hash()
 	routes := append((&api{}).routes(), route{method: http.MethodGet, path: "/livez"}, route{method: http.MethodPost, path: "/nothing"})
 	for _, route := range routes {
 		target := strings.ReplaceAll(route.path, "{db}", "shop") + "?tag=users&name=users&value=7"
@@ -29,7 +29,7 @@ func TestCallsForAnotherCluster(t *testing.T) {
 			}
 		}
 	}
-	if _, after := w.state.Hash(); after != before || refused != 3*len(routes) {
+	if _, after := w.State.Hash(); after != before || refused != 3*len(routes) {
 		t.Errorf("state %x before and %x after, %d refusals", before, after, refused)
 	}
 	const next = "/databases/shop/identity/next?name=users"

@@ -41,10 +41,10 @@ func FuzzRequest(f *testing.F) {
 		if w := do(server, "POST", "/databases/shop/identity/next?name=users|"); w.Code != http.StatusOK {
 			t.Fatal(w.Code, w.Body)
 		}
-		_, before := world.state.Hash()
+		_, before := world.State.Hash()
 		w := httptest.NewRecorder()
 		server.ServeHTTP(w, r)
-		_, after := world.state.Hash()
+		_, after := world.State.Hash()
 		if w.Code == http.StatusInternalServerError {
 			t.Fatalf("%s %q: %d %s", r.Method, r.RequestURI, w.Code, w.Body)
 		}

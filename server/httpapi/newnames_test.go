@@ -9,7 +9,7 @@ import (
 func TestNewNamesWithControlCharacters(t *testing.T) {
 	w := newWorld(t)
 	s := w.newServer("A", Config{}, "")
-	_, before := w.state.Hash()
+	_, before := w.State.Hash()
 	for _, name := range []string{"a%00", "a%0D%0Ab", "a%1B%5B2Jb", "a%C2%9Bb", "%E2%80%AEb", "a%E2%80%8Bb", "a%C2%ADb", "a%EF%BB%BF"} {
 		for target, method := range map[string]string{
 			"hilo/next?tag=" + name: http.MethodGet, "identity/next?name=" + name: http.MethodPost,
@@ -21,7 +21,7 @@ func TestNewNamesWithControlCharacters(t *testing.T) {
 			}
 		}
 	}
-	if _, after := w.state.Hash(); after != before {
+	if _, after := w.State.Hash(); after != before {
 		t.Error("the state has changed")
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/idnode/idnode/server/calllog"
 	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 // serve serves on loopback until the test ends, and returns the address.
@@ -152,7 +153,7 @@ func TestForeignHosts(t *testing.T) {
 	if got := ask(strings.Replace(seed, "value=1", "value=1000", 1), address); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
 		t.Fatal(got)
 	}
-	_, before := w.state.Hash()
+	_, before := w.State.Hash()
 	for _, request := range []string{
 		seed, "GET /databases/default/hilo/next?tag=orders", "GET /Databases/default/HiLo/Next?tag=orders",
 		"PUT /databases/default/hilo/return?tag=orders&end=32&last=1", "POST /databases/default/identity/next?name=orders",
@@ -163,7 +164,7 @@ func TestForeignHosts(t *testing.T) {
 			t.Errorf("%s: %s", request, got)
 		}
 	}
-	if _, after := w.state.Hash(); after != before {
+	if _, after := w.State.Hash(); after != before {
 		t.Error("the state has changed")
 	}
 }
@@ -235,7 +236,7 @@ func TestPanic(t *testing.T) {
 	var log bytes.Buffer
 	w := newWorld(t)
 	s := w.newServer("A", Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, "")
-	w.set(func(w *world) { w.boom = true })
+	w.Set(func(f *fsmtest.Faults) { f.Boom = true })
 	got := do(s, http.MethodPost, "/databases/default/identity/next?name=users")
 	if p := decode[problem](t, got, http.StatusInternalServerError); strings.Contains(p.Message, "boom") {
 		t.Errorf("the caller hears of the panic: %+v", p)
@@ -256,7 +257,7 @@ func TestLog(t *testing.T) {
 		t.Errorf("a call that went well was logged: %s", log.String())
 	}
 	do(s, http.MethodPost, "/databases/default/identity/next?name=secret||")
-	w.set(func(w *world) { w.fail = errNoQuorum })
+	w.fail(errNoQuorum, false)
 	for range 20 {
 		do(s, http.MethodPost, "/databases/default/identity/next?name=secret")
 	}

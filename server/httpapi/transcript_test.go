@@ -106,7 +106,7 @@ func (s *transcript) control(verb, rest string) bool {
 		s.world.Advance(d)
 	case "fault":
 		faults := map[string]error{"none": nil, "no-quorum": errNoQuorum, "unknown": errUnknown}
-		s.world.set(func(w *world) { w.fail, w.applied = faults[rest], rest == "unknown" })
+		s.world.fail(faults[rest], rest == "unknown")
 	default:
 		return false
 	}

@@ -15,7 +15,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/metrics"
@@ -33,16 +32,10 @@ func TestMain(m *testing.M) {
 // world is a cluster of three nodes, with a clock that stands still: operations are
 // applied at once, whichever node they come from.
 type world struct {
-	*fsmtest.Cluster
-	t     testing.TB
-	state *fsm.State
+	*fsmtest.Node
+	t testing.TB
 
 	mu sync.Mutex
-	// fail is what Propose and Linearize return; with applied the operation is
-	// applied all the same. boom makes Propose panic.
-	fail    error
-	applied bool
-	boom    bool
 	// known are the members that nodes know.
 	known []*raftlogv1.Member
 	// voterTags are what nodes believe of Raft's configuration.
@@ -51,38 +44,14 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	c := fsmtest.New(t, time.Date(2026, 11, 21, 13, 15, 49, 486_795_279, time.UTC), member("A"), member("B"), member("C"))
-	return &world{Cluster: c, t: t, state: c.State, known: membersAt("a:7402", "b.example:7402", "c:7402")}
+	n := fsmtest.NewNode(t, time.Date(2026, 11, 21, 13, 15, 49, 486_795_279, time.UTC), member("A"), member("B"), member("C"))
+	return &world{Node: n, t: t, known: membersAt("a:7402", "b.example:7402", "c:7402")}
 }
 
 func member(tag string) *raftlogv1.Member {
 	m := fsmtest.Member(tag)
 	m.HttpAddress = strings.ToLower(tag) + ":7402"
 	return m
-}
-
-// Propose implements service.Proposer.
-func (w *world) Propose(ctx context.Context, operation []byte) ([]byte, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.boom {
-		panic("boom")
-	}
-	if w.fail != nil && !w.applied {
-		return nil, w.fail
-	}
-	answer, err := w.Cluster.Propose(ctx, operation)
-	if w.fail != nil {
-		return nil, w.fail
-	}
-	return answer, err
-}
-
-// Linearize implements service.Linearizer.
-func (w *world) Linearize(context.Context) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.fail
 }
 
 func (w *world) set(change func(*world)) {
@@ -111,7 +80,7 @@ func (p nodeView) Status() service.ClusterStatus {
 		ClusterID: "c1", SelfID: hex.EncodeToString(fsmtest.NodeID(p.tag)), SelfTag: p.tag, Term: 3, LeaderTag: "B", HasQuorum: true,
 		VoterTags: p.voterTags, Known: p.known,
 	}
-	if p.fail != nil {
+	if p.Faults().Fail != nil {
 		status.LeaderTag, status.HasQuorum = "", false
 	}
 	return status
@@ -141,7 +110,7 @@ func (w *world) newServer(tag string, cfg Config, prefix string) *Server {
 		CallTimeout: service.DefaultCallTimeout, MaxInFlight: service.DefaultMaxInFlight,
 		Events: metrics.New("").Service(), ReserveTotal: func() *reserve.Total { return nil },
 		Caller:   func(context.Context) service.Caller { return service.Caller{} },
-		Proposer: w, Linearizer: w, State: w.state, Etags: p, Cluster: p,
+		Proposer: w, Linearizer: w, State: w.State, Etags: p, Cluster: p,
 		Tag: func() (string, bool) { return tag, true }, ServerPrefix: prefix, Version: "v1", Hosts: []string{"a.example:7402", "ids.example"},
 	})
 	cfg.WriteTimeout = time.Minute
@@ -170,9 +139,9 @@ func do(s http.Handler, method, target string, headers ...string) *httptest.Resp
 	return w
 }
 
-// ProposeAll implements service.Proposer.
-func (w *world) ProposeAll(ctx context.Context, operations [][]byte) ([][]byte, []error) {
-	return fsmtest.Each(ctx, w.Propose, operations)
+// fail makes proposals and linearizable reads fail; with lost, proposals are applied all the same.
+func (w *world) fail(err error, lost bool) {
+	w.Set(func(f *fsmtest.Faults) { f.Fail, f.Unreadable, f.Lost = err, err, lost })
 }
 
 // membersAt are members with these HTTP addresses.

@@ -59,7 +59,7 @@ func TestAForgedReturnTakesNothingBack(t *testing.T) {
 			}
 			w.set(func(w *world) { w.caller = tt.caller })
 			returned(tag)
-			if counter, _ := w.state.HiLo("default", tag); counter.Max != tt.stands {
+			if counter, _ := w.State.HiLo("default", tag); counter.Max != tt.stands {
 				t.Errorf("%s: %q returned a range of %q: the counter stands at %d, want %d", name, tt.caller, tt.holder, counter.Max, tt.stands)
 			}
 		}

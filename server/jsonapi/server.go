@@ -58,7 +58,7 @@ func New(calls Calls, checkHost func(name string) error) *API { return &API{call
 
 func services() []grpc.ServiceDesc {
 	return []grpc.ServiceDesc{
-		idnodev1.IdsService_ServiceDesc, idnodev1.SeriesService_ServiceDesc, idnodev1.WorkersService_ServiceDesc,
+		idnodev1.IdsService_ServiceDesc, idnodev1.SeriesService_ServiceDesc, idnodev1.SnowflakeService_ServiceDesc,
 		idnodev1.ClusterService_ServiceDesc,
 		idnodev1.AdminService_ServiceDesc,
 	}

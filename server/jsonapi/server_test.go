@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 	cluster = "/idnode.v1.ClusterService/"
 	admin   = "/idnode.v1.AdminService/"
 	series  = "/idnode.v1.SeriesService/"
-	workers = "/idnode.v1.WorkersService/"
+	workers = "/idnode.v1.SnowflakeService/"
 )
 
 // requests has one of each method that has no streams.
@@ -57,11 +58,13 @@ var requests = map[string]string{
 	series + "VoidNumbers":      `{"series":"invoices","keys":[{"key":"orders/1-A"}],"reason":"torn"}`,
 	series + "ReleaseNumbers":   `{"series":"invoices","keys":[{"key":"orders/1-A"}]}`,
 	series + "ReportSeries":     `{"series":"invoices"}`,
+	series + "ReportPeriod":     `{"series":"invoices","from":"2026-10-01"}`,
 	series + "ListNumbers":      `{"series":"invoices","scope":["2026"]}`,
 	series + "FormatNumber":     `{"series":"invoices","values":{"branch":"B"},"number":"3"}`,
 	series + "ParseNumber":      `{"format":"W{number:4}","text":"W0003"}`,
 	series + "WhoHas":           `{"series":"invoices","key":"orders/1-A"}`,
 	series + "VerifySeries":     `{"series":"invoices"}`,
+	series + "AllotNumbers":     `{"series":"invoices","scope":["2026"],"allotment":{"from":"900","to":"950"}}`,
 	series + "CloseScope":       `{"series":"invoices","scope":["2026"]}`,
 	series + "ResumeSeries":     `{"series":"invoices"}`,
 
@@ -185,7 +188,7 @@ func sameError(t *testing.T, method string, got httpAnswer, want *status.Status)
 // streams and says in words what to use in its place.
 func TestEveryMethodIsHere(t *testing.T) {
 	w := newWorld(t)
-	before := w.index
+	before := w.Index()
 	for _, s := range services() {
 		service := methodOf(t, "/"+s.ServiceName+"/"+s.Methods[0].MethodName).Parent().(protoreflect.ServiceDescriptor)
 		for i := range service.Methods().Len() {
@@ -206,7 +209,7 @@ func TestEveryMethodIsHere(t *testing.T) {
 			t.Errorf("no method: %d %s", a.status, a.body)
 		}
 	}
-	if w.index != before {
+	if w.Index() != before {
 		t.Error("something was proposed")
 	}
 }
@@ -214,7 +217,7 @@ func TestEveryMethodIsHere(t *testing.T) {
 // TestBadRequests change nothing, and say what is wrong.
 func TestBadRequests(t *testing.T) {
 	w := newWorld(t)
-	before := w.index
+	before := w.Index()
 	const invalid = "INVALID_REQUEST"
 	for name, tt := range map[string]struct {
 		body    string
@@ -274,8 +277,8 @@ func TestBadRequests(t *testing.T) {
 			t.Errorf("%s: %d %v", verb, a.status, a.header)
 		}
 	}
-	if w.index != before {
-		t.Errorf("%d operations were proposed", w.index-before)
+	if w.Index() != before {
+		t.Errorf("%d operations were proposed", w.Index()-before)
 	}
 }
 
@@ -302,11 +305,11 @@ func TestTimeouts(t *testing.T) {
 		{"Grpc-Timeout", "20m"},
 		{"Connect-Timeout-Ms", "20", "Grpc-Timeout", "1H"},
 	} {
-		w.set(func(w *world) { w.hang = true })
+		w.Set(func(f *fsmtest.Faults) { f.Gate = make(chan struct{}) })
 		if a := w.post(ids+"SeedIdentity", `{"name":"users","value":"5","force":true}`, header...); a.reason() != "OUTCOME_UNKNOWN" {
 			t.Errorf("%v: %d %s", header, a.status, a.body)
 		}
-		w.set(func(w *world) { w.hang = false })
+		w.Set(func(f *fsmtest.Faults) { f.Gate = nil })
 	}
 	for _, header := range [][]string{{"Connect-Timeout-Ms", "9999999999"}, {"Grpc-Timeout", "99999999H"}, {"Grpc-Timeout", "99999999u"}} {
 		if a := w.post(ids+"SeedIdentity", `{"name":"users","value":"5","force":true}`, header...); a.status != http.StatusOK {
@@ -318,11 +321,11 @@ func TestTimeouts(t *testing.T) {
 // TestPanic: a call that panics ends alone, and its caller learns nothing of it.
 func TestPanic(t *testing.T) {
 	w := newWorld(t)
-	w.set(func(w *world) { w.boom = true })
+	w.Set(func(f *fsmtest.Faults) { f.Boom = true })
 	if a := w.post(ids+"NextIdentity", `{"name":"users"}`); a.status != 500 || a.Code != "internal" || a.reason() != "INTERNAL" || strings.Contains(a.body, "boom") {
 		t.Errorf("%d %s", a.status, a.body)
 	}
-	w.set(func(w *world) { w.boom = false })
+	w.Set(func(f *fsmtest.Faults) { f.Boom = false })
 	if a := w.post(ids+"NextIdentity", `{"name":"users"}`); a.status != http.StatusOK {
 		t.Errorf("after it: %d %s", a.status, a.body)
 	}
@@ -358,7 +361,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	if a := w.post(ids+"NextIdentity", `{"name":"others"}`, "Idempotency-Key", "r1"); a.reason() != "REQUEST_ID_REUSED" {
 		t.Errorf("for another request: %s", a.body)
 	}
-	before := w.index
+	before := w.Index()
 	for _, s := range services() {
 		for _, m := range s.Methods {
 			method := "/" + s.ServiceName + "/" + m.MethodName
@@ -374,8 +377,8 @@ func TestIdempotencyKeys(t *testing.T) {
 			}
 		}
 	}
-	if w.index != before {
-		t.Errorf("%d operations were proposed", w.index-before)
+	if w.Index() != before {
+		t.Errorf("%d operations were proposed", w.Index()-before)
 	}
 }
 
@@ -395,7 +398,7 @@ func TestNoRoomForACall(t *testing.T) {
 	if !shop.Take(held) {
 		t.Fatal("no room for the caller")
 	}
-	before := w.index
+	before := w.Index()
 	if a := w.post(ids+"ListIdentities", `{"pageSize":1000}`); a.status != 429 || a.reason() != "OVERLOADED" {
 		t.Errorf("a list of up to 2 MB where there is room for 1: %d %s", a.status, a.body)
 	}
@@ -412,8 +415,8 @@ func TestNoRoomForACall(t *testing.T) {
 		t.Errorf("of a caller that is full: %d %s", a.status, a.body)
 	}
 	shop.Give(8<<20 + 1 + 2<<20)
-	if w.index != before+1 {
-		t.Errorf("%d operations were proposed, want 1", w.index-before)
+	if w.Index() != before+1 {
+		t.Errorf("%d operations were proposed, want 1", w.Index()-before)
 	}
 }
 
@@ -465,7 +468,7 @@ func FuzzBody(f *testing.F) {
 	f.Fuzz(func(t *testing.T, i int, body string) {
 		w.t = t
 		method := methods[uint(i)%uint(len(methods))]
-		_, before := w.state.Hash()
+		_, before := w.State.Hash()
 		a := w.post(method, body)
 		if a.status == http.StatusOK {
 			return
@@ -473,7 +476,7 @@ func FuzzBody(f *testing.F) {
 		if a.reason() == "" || a.reason() == "INTERNAL" || a.Code == "" {
 			t.Errorf("%s of %q: %d %s", method, body, a.status, a.body)
 		}
-		if _, after := w.state.Hash(); a.reason() == "INVALID_REQUEST" && after != before {
+		if _, after := w.State.Hash(); a.reason() == "INVALID_REQUEST" && after != before {
 			t.Errorf("%s of %q was refused, and changed the state", method, body)
 		}
 	})

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,15 +20,11 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/client/idnodev1"
-	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
-	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
-	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/grpcapi"
 	"github.com/idnode/idnode/server/httpapi"
@@ -43,16 +38,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var (
-	clusterID = []byte("cluster---------")
-	selfID    = []byte("node-a----------")
-)
-
 // world is a node whose cluster is nothing but its replicated state: operations are
 // applied at once. Its API is served over gRPC and HTTP.
 type world struct {
+	*fsmtest.Node
 	t       testing.TB
-	state   *fsm.State
 	service *service.Service
 	grpc    *grpcapi.Server
 	budget  *budget.Budget
@@ -61,28 +51,26 @@ type world struct {
 	url    string
 	client http.Client
 
-	mu    sync.Mutex
-	index uint64
+	mu sync.Mutex
 	// caller is the principal of all calls.
 	caller string
-	// boom makes Propose panic, and hang makes it wait for the end of the call.
-	boom, hang bool
 	// counted is what the metrics count: calls that ended, and reasons of refusals.
 	counted []string
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, state: fsm.New(fsm.Config{}), caller: "dns:ops", budget: budget.New(budget.Limits{Bytes: 16 << 20, Connections: 10})}
-	member := &raftlogv1.Member{Id: selfID, Tag: "A", Voter: true, GrpcAddress: "a.example:7400", RaftAddress: "a.example:7401"}
-	w.must(&raftlogv1.Bootstrap{ClusterId: clusterID, Members: []*raftlogv1.Member{member}})
-	w.must(&raftlogv1.MemberAnnounce{Member: member})
+	w := &world{
+		Node: fsmtest.NewNode(t, time.Unix(1_800_000_000, 0), fsmtest.Member("A")), t: t,
+		caller: "dns:ops", budget: budget.New(budget.Limits{Bytes: 16 << 20, Connections: 10}),
+	}
+	w.Must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: fsmtest.Member("A")})
 	w.service = service.New(service.Config{
 		Logger: slog.New(slog.DiscardHandler), CaughtUp: func() bool { return true },
 		CallTimeout: service.DefaultCallTimeout, MaxInFlight: service.DefaultMaxInFlight,
 		Events: metrics.New("").Service(), ReserveTotal: func() *reserve.Total { return nil },
 		OwnReserves: func() []reserve.Left { return nil },
-		Proposer:    w, Linearizer: w, State: w.state, Etags: w, Cluster: w, Version: "test",
+		Proposer:    w, Linearizer: w, State: w.State, Etags: w, Cluster: w, Version: "test",
 		Tag:    func() (string, bool) { return "A", true },
 		Caller: func(context.Context) service.Caller { return service.Caller{Principal: w.principal()} },
 	})
@@ -137,17 +125,6 @@ func (w *world) serve() {
 	})
 }
 
-func (w *world) must(operation proto.Message) {
-	w.t.Helper()
-	bytes, err := op.Envelope{}.Encode(operation)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if _, err := w.Propose(context.Background(), bytes); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
 func (w *world) set(change func(*world)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,34 +150,6 @@ func (w *world) guard() {
 		w.t.Fatal(err)
 	}
 }
-
-// Propose implements service.Proposer.
-func (w *world) Propose(ctx context.Context, operation []byte) ([]byte, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.boom {
-		panic("boom")
-	}
-	if w.hang {
-		<-ctx.Done()
-		return nil, outcome.NewUnknown(outcome.Deadline, ctx.Err())
-	}
-	w.index++
-	header := raftlog.Header{Format: w.state.Format(), ClusterID: clusterID, TimeUnixNano: time.Unix(1_800_000_000, 0).UnixNano()}
-	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{operation}})
-	results, err := w.state.Apply(w.index, raftlog.AppendEntry(nil, header, [][]byte{group}))
-	if err != nil {
-		return nil, err
-	}
-	return slices.Clone(results[0].Results[0]), nil
-}
-
-// ProposeAll implements service.Proposer.
-func (w *world) ProposeAll(ctx context.Context, operations [][]byte) ([][]byte, []error) {
-	return fsmtest.Each(ctx, w.Propose, operations)
-}
-
-func (w *world) Linearize(context.Context) error { return nil }
 
 func (w *world) NextBlock(string, int) (uint64, error) { return 1, nil }
 

@@ -40,7 +40,7 @@ type Metrics struct {
 	// groupTook and logWrite are among what the cluster node tells.
 	groupTook, logWrite prometheus.Histogram
 	calls               callMetrics
-	space               space
+	space               *space
 	recent              recent
 	backedUp            prometheus.Gauge
 	// reloads and reloadsFailed are of the certificate files.
@@ -50,7 +50,7 @@ type Metrics struct {
 // New returns the metrics of a node that runs this version of the program.
 func New(version string) *Metrics {
 	registry := prometheus.NewRegistry()
-	m := &Metrics{registry: registry, factory: promauto.With(registry)}
+	m := &Metrics{registry: registry, factory: promauto.With(registry), space: newSpace()}
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.factory.NewGaugeVec(prometheus.GaugeOpts{
 		Namespace: namespace, Name: "build_info", Help: "Which program this is; always 1.",

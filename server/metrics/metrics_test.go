@@ -7,20 +7,26 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
 	"github.com/idnode/idnode/client/docid"
+	"github.com/idnode/idnode/client/snowflake"
 	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/cluster/disk"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/identity"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/server/reserve"
 )
 
@@ -189,6 +195,11 @@ type world struct {
 	last    map[string]uint64
 	names   []fsm.NamedIdentity
 	tags    []fsm.NamedHiLo
+	series  map[string]*series.Series
+	pools   []fsm.NamedPool
+	limits  map[string]float64
+	room    disk.Room
+	applied uint64
 }
 
 func (w *world) HasQuorum() bool              { return w.missing == 0 }
@@ -205,6 +216,32 @@ func (w *world) Etags([]byte) *raftlogv1.EtagRecord { return w.etags }
 func (w *world) Last() map[string]uint64            { return w.last }
 func (w *world) Reserved() map[string]uint64        { return map[string]uint64{"shop": 65536} }
 func (w *world) Databases() []string                { return []string{"empty", "shop"} }
+func (w *world) LimitsUsed() map[string]float64     { return w.limits }
+func (w *world) AppliedIndex() uint64               { return w.applied }
+func (w *world) Room() disk.Room                    { return w.room }
+
+func (w *world) SeriesList(db, _, after string, limit int) (page []fsm.NamedSeries) {
+	for _, name := range slices.Sorted(maps.Keys(w.series)) {
+		if db == "shop" && name > after && len(page) < limit {
+			page = append(page, fsm.NamedSeries{Name: name})
+		}
+	}
+	return page
+}
+
+func (w *world) ReadSeries(_, name string, read func(fsm.NamedSeries, *series.Series)) bool {
+	if s := w.series[name]; s != nil {
+		read(fsm.NamedSeries{Name: name}, s)
+	}
+	return w.series[name] != nil
+}
+
+func (w *world) Pools(db, _, after string, _ int, _ time.Time) []fsm.NamedPool {
+	if db != "shop" || after != "" {
+		return nil
+	}
+	return w.pools
+}
 
 func (w *world) Identities(db, _, after string, limit int) (page []fsm.NamedIdentity) {
 	for _, i := range w.names {
@@ -299,6 +336,71 @@ func TestFullestCounter(t *testing.T) {
 	want(t, m, map[string]string{`idnode_counter_space_used_ratio{kind="identity"}`: "0"})
 }
 
+// TestWhatIsUsedUp: of several, what ends first is told, and nothing where there is none.
+func TestWhatIsUsedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := func(first int64) *series.Series {
+			s, err := series.New(series.Definition{Format: "{number:2}"}, &raftlogv1.SeriesBegin{First: first})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		ends := func(days int) fsm.NamedPool {
+			layout := snowflake.Layout{Unit: 1000, TimeBits: 20, WorkerBits: 1, SequenceBits: 1}
+			layout.Epoch = time.Now().AddDate(0, 0, days).UnixMilli() - 1000<<20
+			return fsm.NamedPool{Name: fmt.Sprint(days), Layout: layout}
+		}
+		w := &world{
+			series: map[string]*series.Series{"a": begun(50), "b": begun(99), "c": begun(1)},
+			pools:  []fsm.NamedPool{ends(300), ends(20), ends(700)}, limits: map[string]float64{"max-claims": 0.5},
+			room: disk.Room{Bytes: 25, AllBytes: 100, Files: 5, AllFiles: 50}, applied: 10,
+		}
+		m := w.observed()
+		m.space.look(t.Context(), w)
+		want(t, m, map[string]string{
+			`idnode_series_used_ratio{database="shop"}`: fmt.Sprint(98.0 / 99), `idnode_snowflake_days_left{database="shop"}`: "20",
+			`idnode_series_used_ratio{database="empty"}`: "", `idnode_snowflake_days_left{database="empty"}`: "",
+			`idnode_limit_used_ratio{limit="max-claims"}`: "0.5", `idnode_request_window_seconds`: "+Inf",
+			`idnode_storage_used_ratio{of="bytes"}`: "0.75", `idnode_storage_used_ratio{of="inodes"}`: "0.9",
+		})
+		w.series, w.pools, w.room = nil, nil, disk.Room{Bytes: 50, AllBytes: 100}
+		m.space.look(t.Context(), w)
+		want(t, m, map[string]string{
+			`idnode_series_used_ratio{database="shop"}`: "", `idnode_snowflake_days_left{database="shop"}`: "",
+			`idnode_storage_used_ratio{of="bytes"}`: "0.5", `idnode_storage_used_ratio{of="inodes"}`: "",
+		})
+	})
+}
+
+// TestHowFarRequestIDsReachBack: no further than what was forgotten, and as far as the node has looked.
+func TestHowFarRequestIDsReachBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{}
+		m := w.observed()
+		for w.applied = 10; w.applied <= 100; w.applied += 10 {
+			m.space.look(t.Context(), w)
+			time.Sleep(surveyEvery)
+		}
+		for forgotten, seconds := range map[uint64]string{0: "+Inf", 10: "+Inf", 11: "540", 20: "540", 95: "60", 100: "60", 101: "0"} {
+			w.counts.RequestsForgotten = forgotten
+			want(t, m, map[string]string{`idnode_request_window_seconds`: seconds})
+		}
+		for range passedMost - 2 {
+			m.space.look(t.Context(), w)
+		}
+		w.counts.RequestsForgotten = 95
+		want(t, m, map[string]string{`idnode_request_window_seconds`: "60"})
+		for range 2 {
+			m.space.look(t.Context(), w)
+		}
+		want(t, m, map[string]string{`idnode_request_window_seconds`: "+Inf"})
+		if looks := *m.space.passed.Load(); len(looks) != passedMost {
+			t.Errorf("%d looks are remembered, want %d", len(looks), passedMost)
+		}
+	})
+}
+
 func anyHost(string) error { return nil }
 
 // TestScrapesUnderForeignNames: a page that has its own name lead to the node reads no names
@@ -378,4 +480,24 @@ func BenchmarkCall(b *testing.B) {
 			m.Handled("/s/Get", codes.OK, time.Millisecond)
 		}
 	})
+}
+
+// TestCertificates shows how long they are valid, and whether new ones are used.
+func TestCertificates(t *testing.T) {
+	m := New("test")
+	m.Certificates(func() (own, ca time.Time) { return time.Now().Add(36 * time.Hour), time.Now().Add(-12 * time.Hour) },
+		func() int { return 2 })
+	m.CertificatesRead(nil)
+	m.CertificatesRead(nil)
+	m.CertificatesRead(errors.New("no PEM"))
+	want(t, m, map[string]string{
+		`idnode_tls_reloads_total{result="ok"}`: "2", `idnode_tls_reloads_total{result="failed"}`: "1", `idnode_tls_ended_cas`: "2",
+	})
+	series := scrape(t, m)
+	for name, days := range map[string]float64{"own": 1.5, "ca": -0.5} {
+		got, err := strconv.ParseFloat(series[`idnode_tls_certificate_days_left{certificate="`+name+`"}`], 64)
+		if err != nil || got > days || got < days-0.01 {
+			t.Errorf("%s: %g days, want %g (%v)", name, got, days, err)
+		}
+	}
 }

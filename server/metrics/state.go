@@ -2,11 +2,13 @@ package metrics
 
 import (
 	"cmp"
+	"math"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/cluster/disk"
 	"github.com/idnode/idnode/fsm"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/reserve"
@@ -18,6 +20,7 @@ type Cluster interface {
 	HasQuorum() bool
 	RaftStats() (cluster.RaftStats, bool)
 	Status() cluster.Status
+	Room() disk.Room
 }
 
 // State is what is read of the replicated state; *fsm.State is one.
@@ -71,7 +74,9 @@ func (r *reader) Collect(out chan<- prometheus.Metric) {
 	}
 	r.reserve(g)
 	r.cluster(g)
+	r.room(g)
 	r.state(g)
+	r.used(g)
 	r.etags(g)
 	r.raft(g)
 }
@@ -113,7 +118,7 @@ func (r *reader) cluster(g gauges) {
 	status := r.sources.Cluster.Status()
 	g.flag("log_unserved", "1 if a quorum is in reach, and the log does not serve this node: its leader is not known, or does not answer it.",
 		status.Unserved != nil)
-	g.flag("storage_full", "1 if free space is below the low-water mark on this node or on a quorum, so that nothing is proposed.",
+	g.flag("storage_full", "1 if free space or inodes are below the low-water mark on this node or on a quorum.",
 		status.StorageFull)
 	g.flag("storage_slow", "1 if a write to this node's log is slow, or was some seconds ago, so that it does not get leadership.",
 		status.StorageSlow)
@@ -133,8 +138,32 @@ func (r *reader) cluster(g gauges) {
 	}
 }
 
+// room shows what is known of the disk.
+func (r *reader) room(g gauges) {
+	room := r.sources.Cluster.Room()
+	for unit, part := range map[string][2]uint64{"bytes": {room.Bytes, room.AllBytes}, "inodes": {room.Files, room.AllFiles}} {
+		if free, whole := part[0], part[1]; whole > 0 {
+			g.set("storage_used_ratio", "Which part of the data directory's file system is used.", 1-float64(free)/float64(whole), "of", unit)
+		}
+	}
+}
+
+// used shows how much is left of what has an end, but for the counters.
+func (r *reader) used(g gauges) {
+	found := r.metrics.space.found.Load()
+	for limit, share := range found.limits {
+		g.set("limit_used_ratio", "Which part of a limit of the cluster is used; of a limit for each database, by the one that uses most.",
+			share, "limit", limit)
+	}
+	perDatabase(r, g, "series_used_ratio", "Which part of its numbers, keys or scopes the fullest series has used.", found.series, math.Max)
+	perDatabase(r, g, "snowflake_days_left", "For how many days the layout of the pool that ends first lasts.",
+		r.metrics.space.daysLeft(), math.Min)
+}
+
 func (r *reader) state(g gauges) {
 	counts := r.sources.State.Counts()
+	g.set("request_window_seconds", "How far back all remembered request ids reach; infinite if it is further than this node has looked.",
+		r.metrics.space.since(counts.RequestsForgotten))
 	for kind, n := range map[string]int{
 		"databases": counts.Databases, "identities": counts.Identities, "hidden_identities": counts.HiddenIdentities,
 		"hilo_counters": counts.HiLos, "claims": counts.Claims, "series": counts.Series, "series_keys": int(counts.SeriesKeys),
@@ -153,24 +182,27 @@ func (r *reader) etags(g gauges) {
 	for _, d := range r.sources.State.Etags(r.sources.NodeID).GetCeilings() {
 		ceilings[d.GetDatabase()] = d.GetCeiling()
 	}
-	r.perDatabase(g, "etag_last", "Newest server-side etag of this node.", last)
-	r.perDatabase(g, "etag_reserved", "End of the block of etags that is reserved on disk.", r.sources.Etags.Reserved())
-	r.perDatabase(g, "etag_ceiling", "Ceiling of this node's etags that the cluster keeps.", ceilings)
+	perDatabase(r, g, "etag_last", "Newest server-side etag of this node.", last, math.Max)
+	perDatabase(r, g, "etag_reserved", "End of the block of etags that is reserved on disk.", r.sources.Etags.Reserved(), math.Max)
+	perDatabase(r, g, "etag_ceiling", "Ceiling of this node's etags that the cluster keeps.", ceilings, math.Max)
 	for kind, ratio := range r.metrics.space.ratios(last) {
 		g.set("counter_space_used_ratio", "Value of the fullest counter of a kind, as a part of the greatest there is. "+
 			"Identities and HiLo counters are looked through in the background.", ratio, "kind", kind)
 	}
 }
 
-// perDatabase shows one value for each label: of databases that share one, the greatest.
-func (r *reader) perDatabase(g gauges, name, help string, values map[string]uint64) {
-	greatest := map[string]uint64{}
+// perDatabase shows one value for each label: of databases that share one, the one that counts.
+func perDatabase[V uint64 | float64](r *reader, g gauges, name, help string, values map[string]V, counts func(a, b float64) float64) {
+	shown := map[string]float64{}
 	for database, value := range values {
 		label := r.metrics.databases.of(database).label
-		greatest[label] = max(greatest[label], value)
+		other, both := shown[label]
+		if shown[label] = float64(value); both {
+			shown[label] = counts(float64(value), other)
+		}
 	}
-	for label, value := range greatest {
-		g.set(name, help, float64(value), databaseLabel, label)
+	for label, value := range shown {
+		g.set(name, help, value, databaseLabel, label)
 	}
 }
 

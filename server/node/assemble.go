@@ -40,10 +40,10 @@ func (n *Node) assemble() error {
 	}
 	n.metrics = metrics.New(n.opts.Version)
 	n.callers = newCallers(n.cfg, n.metrics, n.log)
+	held := reserve.NewHeld()
 	n.state = fsm.New(fsm.Config{
 		Logger: n.log, MaxFormat: n.cfg.Tuning.LogFormat, AnsweredAgain: n.metrics.AnsweredAgain,
-		EtagFloors: n.etagFloors,
-		HiLoTaken:  func(database, tag string, upTo int64) { n.reserve.Discard(database, tag, upTo) },
+		EtagFloors: n.etagFloors, HiLoTaken: held.Discard,
 	})
 	if err := n.openCluster(); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (n *Node) assemble() error {
 	}
 	var reserves service.Reserves
 	if n.cfg.ReserveFor > 0 {
-		n.reserve = reserve.NewKeeper(reserve.Config{Cluster: n.cluster, For: n.cfg.ReserveFor, Tag: n.cluster.Tag, Logger: n.log})
+		n.reserve = reserve.NewKeeper(reserve.Config{Held: held, Cluster: n.cluster, For: n.cfg.ReserveFor, Tag: n.cluster.Tag, Logger: n.log})
 		reserves = n.reserve
 	}
 	n.readiness = &readiness{cfg: n.cfg, cluster: n.cluster, state: n.state, keeper: n.keeper, health: grpcapi.NewHealth(n.Alive)}
@@ -69,7 +69,8 @@ func (n *Node) assemble() error {
 	}
 	n.service = service.New(service.Config{
 		Reserves: reserves, Proposer: n.opts.Tracing.Proposer(n.cluster), Linearizer: n.cluster, State: n.state, Etags: n.keeper,
-		Cluster: clusterView{n.cluster}, Tag: n.cluster.Tag, CaughtUp: n.readiness.started.Load, OwnEtags: n.ownEtags,
+		Cluster: clusterView{n.cluster}, Tag: n.cluster.Tag, CaughtUp: n.readiness.started.Load,
+		OwnEtags:    func() []etags.Progress { return n.keeper.Progress(n.state.Etags(n.cluster.ID().Bytes())) },
 		OwnReserves: n.reserve.Left, ReserveTotal: n.reserve.Total,
 		ServerPrefix: n.cfg.ServerPrefix, CallTimeout: n.cfg.CallTimeout, MaxInFlight: n.cfg.MaxInFlight,
 		Caller: callerOf, Guarded: n.cfg.Guarded(), Admins: n.cfg.Admin,
@@ -132,7 +133,7 @@ func (n *Node) openCluster() error {
 		SnapshotInterval: tuned.SnapshotInterval, SnapshotThreshold: tuned.SnapshotThreshold, SnapshotBytes: int64(c.SnapshotBytes),
 		TrailingLogs: tuned.TrailingLogs,
 		Now:          n.opts.Now, LeaderWait: tuned.LeaderWait, StallLimit: c.StorageWatchdog, LeaderPriority: uint32(c.LeaderPriority),
-		MinFreeBytes: uint64(c.StorageLowMark),
+		MinFreeBytes: uint64(c.StorageLowMark), Room: n.opts.Room,
 		StateMachine: machine, TakeSnapshot: func() cluster.Snapshot { return n.state.Snapshot() }, Registry: n.state,
 		Peers: n.pool, ServeCalls: func(calls net.Listener) { n.members.Serve(calls) },
 		Logger: n.log, OnAnnounce: n.announced, CallLimit: c.CallTimeout,
@@ -257,21 +258,6 @@ func (n *Node) openAudit() (service.Auditor, error) {
 }
 
 func callerOf(ctx context.Context) service.Caller { return grpcapi.CallerOf(ctx, tlsconf.Principal) }
-
-// ownEtags returns this node's counters and their ceilings in the cluster, for the service.
-func (n *Node) ownEtags() []service.OwnEtag {
-	last, reserved, ceilings := n.counters.Last(), n.counters.Reserved(), map[string]uint64{}
-	for _, d := range n.state.Etags(n.cluster.ID().Bytes()).GetCeilings() {
-		ceilings[d.GetDatabase()] = d.GetCeiling()
-	}
-	etags := make([]service.OwnEtag, 0, len(reserved))
-	for database, end := range reserved {
-		etags = append(etags, service.OwnEtag{
-			Database: database, Last: last[database], Reserved: end, Ceiling: ceilings[database],
-		})
-	}
-	return etags
-}
 
 func (n *Node) maxDatabases() int {
 	limit, _ := n.state.Setting("max-databases")

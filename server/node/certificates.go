@@ -30,6 +30,9 @@ type certificates struct {
 	clusterID func() string
 }
 
+// ErrCertificate is a setting: the files are another node's.
+var ErrCertificate = errors.New("the certificate is not this node's")
+
 // loadCertificates returns nil for a node without TLS.
 func loadCertificates(cfg *config.Config, log *slog.Logger, clusterID func() string) (*certificates, error) {
 	if !cfg.TLS() {
@@ -51,11 +54,11 @@ func loadCertificates(cfg *config.Config, log *slog.Logger, clusterID func() str
 func (c *certificates) check(leaf *x509.Certificate) error {
 	tag := c.cfg.Tag
 	if err := leaf.VerifyHostname(tag); tag != "" && err != nil {
-		return fmt.Errorf("the certificate %s does not name node %s: other nodes would refuse it: %w", c.cfg.TLSCert, tag, err)
+		return fmt.Errorf("%w: %s does not name node %s, and other nodes would refuse it: %w", ErrCertificate, c.cfg.TLSCert, tag, err)
 	}
 	if err := c.nodes().Check(leaf, tag); err != nil {
-		return fmt.Errorf("the certificate %s is not that of node %s, and other nodes would refuse it: %w; 'idnode certs' makes one",
-			c.cfg.TLSCert, tag, err)
+		return fmt.Errorf("%w: %s is not that of node %s, and other nodes would refuse it: %w; 'idnode certs' makes one",
+			ErrCertificate, c.cfg.TLSCert, tag, err)
 	}
 	return nil
 }

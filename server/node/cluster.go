@@ -31,7 +31,9 @@ func (v clusterView) Status() service.ClusterStatus {
 func conditions(members []cluster.MemberStatus) map[string]service.Condition {
 	all := make(map[string]service.Condition, len(members))
 	for _, m := range members {
-		all[m.Member.GetTag()] = service.Condition{Answer: m.Condition, SilentFor: sinceContact(m.SilentSince), StateDiffers: m.StateDiffers}
+		all[m.Member.GetTag()] = service.Condition{
+			Answer: m.Condition, SilentFor: sinceContact(m.SilentSince), Problem: m.Problem, StateDiffers: m.StateDiffers,
+		}
 	}
 	return all
 }
@@ -66,7 +68,8 @@ var (
 
 func (p peerSide) HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
 	var response *peerv1.JoinResponse
-	err := p.service.AddMember(ctx, req, func(tokenHash []byte, principal *string) (_ *raftlogv1.Member, err error) {
+	prove := func() error { return p.Prove(ctx, req.GetMember()) }
+	err := p.service.AddMember(ctx, req, prove, func(tokenHash []byte, principal *string) (_ *raftlogv1.Member, err error) {
 		response, err = p.AddMember(ctx, &raftlogv1.MemberAdd{Member: req.GetMember(), TokenHash: tokenHash}, principal)
 		return response.GetMember(), err
 	})

@@ -114,6 +114,7 @@ func (n *Node) openMetrics() (err error) {
 			return err
 		}
 		n.metricsPort.server = httpapi.NewBareServer(n.httpConfig(plain))
+		webpage.HandleManual(n.metricsPort.server.Handle) // Links of alerts lead to the port that is scraped.
 		on, names = n.metricsPort.server, func(*http.Request) bool { return !plain }
 	}
 	if on != nil {

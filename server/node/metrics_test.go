@@ -542,7 +542,8 @@ func TestMetricsWithoutTLS(t *testing.T) {
 	n.url = plain
 	n.ready()
 	for path, want := range map[string]int{
-		"/metrics": http.StatusOK, "/livez": http.StatusOK, "/": http.StatusNotFound, "/page/api/overview": http.StatusNotFound,
+		"/metrics": http.StatusOK, "/livez": http.StatusOK, "/docs/operate/alarms.md": http.StatusOK, "/": http.StatusNotFound,
+		"/page/api/overview":                 http.StatusNotFound,
 		"/idnode.v1.IdsService/NextIdentity": http.StatusNotFound, "/databases/default/hilo/next?tag=orders": http.StatusNotFound,
 	} {
 		if status, _ := n.get(path); status != want {

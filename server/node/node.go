@@ -11,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/cluster/disk"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/fsm"
@@ -38,6 +39,8 @@ type Options struct {
 	Now func() time.Time
 	// Storage, if set, is used in place of the data directory.
 	Storage Storage
+	// Room, if set, is the room in place of the data directory's.
+	Room func() (disk.Room, error)
 	// Process, if not 0, replaces the random number of this process.
 	Process uint64
 	// Network, if set, is used in place of TCP, and LookupHost, if set, in place of the

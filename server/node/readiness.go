@@ -115,21 +115,13 @@ func (r *readiness) Ready() bool { return r.reason() == nil }
 
 func (r *readiness) QuorumChanges() <-chan struct{} { return r.cluster.QuorumChanges() }
 
-// fullWarning is the warning of a node whose storage is full. The node is ready: it reads,
-// gives server-side ids, and recovers by itself.
-const fullWarning = "storage is full, here or on a majority: identities, ranges and claims are refused with STORAGE_FULL until there is " +
-	"room"
-
 // slowWarning is the warning of a node whose disk is slow. The node is ready: it reads, and
 // another node leads.
-const slowWarning = "storage is slow: a write to the log took longer than a sixth of storage-watchdog, and this node does not get " +
+const slowWarning = "the disk is slow: a write to the log took longer than a sixth of storage-watchdog, and this node does not get " +
 	"leadership for some seconds"
 
 func (r *readiness) warnings() []string {
-	warnings := r.cluster.Warnings()
-	if r.cluster.StorageFull() {
-		warnings = append(warnings, fullWarning)
-	}
+	warnings := clusterView{r.cluster}.Status().AllWarnings()
 	if err := r.audit.Err(); err != nil {
 		warnings = append(warnings, fmt.Sprintf("calls that must be recorded are refused with AUDIT_FAILED, until one of them can be: %v", err))
 	}

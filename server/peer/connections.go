@@ -120,8 +120,8 @@ type conn struct {
 
 // Reasons to close a connection; the other end sees only the end.
 var (
-	errUnfinished = errors.New("the caller has sent too much that is not whole")
-	errWasted     = errors.New("the caller resets calls, or sends frames that carry nothing, faster than it may")
+	errUnfinished = errors.New("the caller has sent too many bytes of incomplete messages")
+	errWasted     = errors.New("the caller resets calls, or sends empty frames, faster than it may")
 )
 
 // Read implements net.Conn. Incomplete messages are counted, and the connection of a caller

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/idnode/idnode/internal/dialcause"
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -22,7 +23,12 @@ type CallError struct {
 	refusal *raftlogv1.Refusal
 }
 
-func (e *CallError) Error() string { return e.Code.String() + ": " + e.Message }
+func (e *CallError) Error() string {
+	if e.Code == codes.DeadlineExceeded {
+		return "no answer in time"
+	}
+	return dialcause.Short(e.Message)
+}
 
 // Unwrap returns the *outcome.Error.
 func (e *CallError) Unwrap() error { return e.Outcome }

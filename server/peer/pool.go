@@ -58,32 +58,26 @@ type PoolConfig struct {
 type Pool struct {
 	cfg PoolConfig
 	mu  sync.Mutex
-	// links are by raw Raft id, ports by the gRPC ports of nodes that say hello or are joined.
+	// links are by raw Raft id.
 	links  map[string]*link
-	ports  map[target]*grpc.ClientConn
 	closed bool
 }
-
-type target struct{ tag, address string }
 
 // NewPool returns a Pool without connections; they are made on use, and again after they
 // broke.
 func NewPool(cfg PoolConfig) *Pool {
-	return &Pool{cfg: cfg, links: map[string]*link{}, ports: map[target]*grpc.ClientConn{}}
+	return &Pool{cfg: cfg, links: map[string]*link{}}
 }
 
 // Close closes all connections; calls in flight fail.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
-	links, ports := p.links, p.ports
-	p.links, p.ports = nil, nil
+	links := p.links
+	p.links = nil
 	p.mu.Unlock()
 	for _, l := range links {
 		l.close()
-	}
-	for _, conn := range ports {
-		_ = conn.Close() // Close ends all calls; nothing is to be saved.
 	}
 }
 
@@ -109,30 +103,25 @@ func (p *Pool) link(id []byte) (*link, error) {
 	return l, nil
 }
 
-// port returns the service of joining on a node's gRPC port.
-func (p *Pool) port(tag, address string) (peerv1.JoinServiceClient, error) {
+// onPort makes one call on a node's gRPC port, over a connection of its own: an address at which
+// nobody answers is dialled once a call.
+func onPort[Req, Resp any](ctx context.Context, p *Pool, tag, address string, req Req,
+	method func(peerv1.JoinServiceClient, context.Context, Req, ...grpc.CallOption) (Resp, error),
+) (response Resp, err error) {
 	if override, ok := p.cfg.Dial[tag]; ok && tag != "" {
 		address = override
 	}
-	to := target{tag, address}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return nil, outcome.NewNotApplied(outcome.Stopping, errClosed)
+	creds := insecure.NewCredentials()
+	if p.cfg.Credentials != nil {
+		creds = p.cfg.Credentials(tag)
 	}
-	conn := p.ports[to]
-	if conn == nil {
-		creds := insecure.NewCredentials()
-		if p.cfg.Credentials != nil {
-			creds = p.cfg.Credentials(tag)
-		}
-		var err error
-		if conn, err = dial(address, creds, p.connect); err != nil {
-			return nil, outcome.NewNotApplied(outcome.Unspecified, err)
-		}
-		p.ports[to] = conn
+	conn, err := dial(address, creds, p.connect)
+	if err != nil {
+		return response, outcome.NewNotApplied(outcome.Unspecified, err)
 	}
-	return peerv1.NewJoinServiceClient(conn), nil
+	defer func() { _ = conn.Close() }() // The call has ended.
+	response, err = method(peerv1.NewJoinServiceClient(conn), ctx, req)
+	return response, decode(err)
 }
 
 // drop closes a connection; the next call makes a new one.
@@ -184,22 +173,12 @@ func call[Req, Resp any](ctx context.Context, p *Pool, id []byte, req Req,
 
 // Hello asks a node for its identity.
 func (p *Pool) Hello(ctx context.Context, tag, address string, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
-	client, err := p.port(tag, address)
-	if err != nil {
-		return nil, err
-	}
-	response, err := client.Hello(ctx, req)
-	return response, decode(err)
+	return onPort(ctx, p, tag, address, req, peerv1.JoinServiceClient.Hello)
 }
 
 // Join asks a node to be let into its cluster.
 func (p *Pool) Join(ctx context.Context, tag, address string, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
-	client, err := p.port(tag, address)
-	if err != nil {
-		return nil, err
-	}
-	response, err := client.Join(ctx, req)
-	return response, decode(err)
+	return onPort(ctx, p, tag, address, req, peerv1.JoinServiceClient.Join)
 }
 
 // Members asks a member for the members as it knows them.

@@ -76,7 +76,7 @@ func (r *Recovery) Check(found []Probe) error {
 		}
 	}
 	if reachable > voters/2 && !r.Record.Recovering {
-		return fmt.Errorf("a majority is there: %d of %d voters, this one included; start this node instead", reachable, voters)
+		return fmt.Errorf("a majority is available: %d of %d voters, this node included; start this node instead", reachable, voters)
 	}
 	var refused []error
 	for _, tag := range slices.Sorted(maps.Keys(there)) {

@@ -60,6 +60,8 @@ type Cluster interface {
 
 // Config is the configuration and dependencies of a Keeper.
 type Config struct {
+	// Held is empty, and belongs to the Keeper from now on.
+	Held    *Held
 	Cluster Cluster
 	// For is the least time that the numbers should last, at the previous rate: more than 0,
 	// at most 24 h.
@@ -73,11 +75,16 @@ type Config struct {
 //
 // Invariant: a number is given at most once, and never after it was returned or discarded.
 type Keeper struct {
+	*Held
 	cfg Config
 	// cancel ends the loop; done is closed when it has ended.
 	cancel context.CancelFunc
 	done   chan struct{}
+}
 
+// Held is the numbers in reserve. The state, which discards some, is made with it, and before the Keeper,
+// which needs the cluster.
+type Held struct {
 	mu sync.Mutex
 	// tags has the elements of recent by tag. Their values are *tagState, most recently used
 	// first.
@@ -89,10 +96,13 @@ type Keeper struct {
 	stopped  bool
 }
 
+// NewHeld returns an empty reserve. Without a Keeper it stays empty.
+func NewHeld() *Held { return &Held{tags: map[key]*list.Element{}, recent: list.New()} }
+
 // NewKeeper returns a keeper whose loop is running. The owner must call Stop.
 func NewKeeper(cfg Config) *Keeper {
 	ctx, cancel := context.WithCancel(context.Background())
-	k := &Keeper{cfg: cfg, cancel: cancel, done: make(chan struct{}), tags: map[key]*list.Element{}, recent: list.New()}
+	k := &Keeper{Held: cfg.Held, cfg: cfg, cancel: cancel, done: make(chan struct{})}
 	go k.run(ctx)
 	return k
 }
@@ -161,23 +171,20 @@ func (k *Keeper) Take(database, tag string, size int64) (hilo.Range, bool) {
 
 // Discard gives up the numbers of a tag up to upTo, because they were taken otherwise; an
 // empty tag means all tags. The greatest integer discards all present numbers. It does not
-// block: the state calls it. It may be called on the nil Keeper.
-func (k *Keeper) Discard(database, tag string, upTo int64) {
-	if k == nil {
-		return
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
+// block: the state calls it.
+func (h *Held) Discard(database, tag string, upTo int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if upTo == math.MaxInt64 {
-		k.discards++ // Grants whose answers are still on their way are of what was forgotten, too.
+		h.discards++ // Grants whose answers are still on their way are of what was forgotten, too.
 	}
 	if tag != "" {
-		if e := k.tags[key{database, tag}]; e != nil {
+		if e := h.tags[key{database, tag}]; e != nil {
 			e.Value.(*tagState).discard(upTo)
 		}
 		return
 	}
-	for _, e := range k.tags {
+	for _, e := range h.tags {
 		e.Value.(*tagState).discard(upTo)
 	}
 }

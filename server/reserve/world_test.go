@@ -121,7 +121,7 @@ type node struct {
 func (w *world) newNode(length time.Duration) *node {
 	n := &node{world: w}
 	tag := func() (string, bool) { return "A", true }
-	n.keeper = NewKeeper(Config{Cluster: n, For: length, Tag: tag, Logger: slog.New(slog.DiscardHandler)})
+	n.keeper = NewKeeper(Config{Held: NewHeld(), Cluster: n, For: length, Tag: tag, Logger: slog.New(slog.DiscardHandler)})
 	w.mu.Lock()
 	w.nodes = append(w.nodes, n)
 	w.mu.Unlock()

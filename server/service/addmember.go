@@ -21,11 +21,12 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// AddMember makes a member of a node that asks for it, which add does, and records
-// it: only the node asked knows of it. The newcomer needs the right to the
-// cluster, or a token; the state judges again, in the order of the log. A node asks
-// until it is in; what is asked of a member changes nothing and is not recorded.
-func (m *members) AddMember(ctx context.Context, req *peerv1.JoinRequest,
+// AddMember makes a member of a node that asks to join, by calling add, and records it. Only the
+// node asked can record it. The newcomer needs the right to the cluster, or a token; the state
+// checks both again when it applies the change. prove checks first that the node is at its address.
+// A node repeats its request until it is a member; a repeated request changes nothing and is not
+// recorded.
+func (m *members) AddMember(ctx context.Context, req *peerv1.JoinRequest, prove func() error,
 	add func(tokenHash []byte, principal *string) (*raftlogv1.Member, error),
 ) error {
 	var hash []byte
@@ -36,6 +37,9 @@ func (m *members) AddMember(ctx context.Context, req *peerv1.JoinRequest,
 		hash, asks.Token = sum[:], shownToken(sum[:])
 	}
 	member, err := m.judgeNewcomer(ctx, n, hash)
+	if err == nil && !member {
+		err = prove()
+	}
 	if err != nil {
 		m.refusals.Do(func() {
 			who := m.caller(ctx)
@@ -54,7 +58,7 @@ func (m *members) AddMember(ctx context.Context, req *peerv1.JoinRequest,
 	var failed error // In the words that the newcomer understands.
 	err = m.audited(ctx, audit.Record{Event: audit.EventAddMember, Name: n.GetTag(), After: asks}, func() (change, error) {
 		var added *raftlogv1.Member
-		err := m.named(ctx, false, false, func(principal *string) error {
+		err := m.proposeAsCaller(ctx, false, false, func(principal *string) error {
 			added, failed = add(hash, principal)
 			return failed
 		})
@@ -68,19 +72,26 @@ func (m *members) AddMember(ctx context.Context, req *peerv1.JoinRequest,
 
 // judgeNewcomer reports whether a node is a member already. It refuses a node that is not, and
 // has neither the right to the cluster nor a valid token, so that strangers do not fill the
-// audit log. Like the state it refuses removed members, and callers that use a member's id, so
-// that they write nothing to the log.
+// audit log. Like the state it refuses removed members, callers that use a member's id, and those that
+// want a member's tag, so that they write nothing to the log.
 //
 // A refusal ends the node that asks. So it never comes from a state that is behind: the node may
 // have been added, its token made, or the roles set through another node.
 func (m *members) judgeNewcomer(ctx context.Context, n *raftlogv1.Member, hash []byte) (member bool, err error) {
 	judge := func() (bool, error) {
+		var taken *raftlogv1.Refusal
 		for _, known := range m.state.Members() {
 			if bytes.Equal(known.GetId(), n.GetId()) {
 				return true, refusedAs(fsm.JoinsAgain(known, n.GetTag()))
 			}
+			if known.GetTag() == n.GetTag() {
+				taken = fsm.TagTaken(known)
+			}
 		}
-		return false, m.checkNewcomer(ctx, n, hash)
+		if err := m.checkNewcomer(ctx, n, hash); err != nil {
+			return false, err
+		}
+		return false, refusedAs(taken)
 	}
 	if member, err := judge(); err == nil {
 		return member, nil
@@ -96,7 +107,7 @@ func (m *members) judgeNewcomer(ctx context.Context, n *raftlogv1.Member, hash [
 // checkNewcomer is judgeNewcomer for a node that is no member.
 func (m *members) checkNewcomer(ctx context.Context, n *raftlogv1.Member, hash []byte) error {
 	if hash != nil {
-		return refusedAs(m.state.CheckJoinToken(hash, n.GetTag(), time.Now()))
+		return refusedAs(m.state.CheckJoinToken(hash, n.GetTag()))
 	}
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		// As the state would word it, so that the newcomer need not tell the two apart.
@@ -144,7 +155,7 @@ func (m *members) createJoinToken(ctx context.Context, req *idnodev1.CreateJoinT
 	token, expires := rand.Text(), time.Now().Add(valid)
 	hash := sha256.Sum256([]byte(token))
 	record := recordedToken{Tag: req.GetTag(), Watcher: req.GetWatcher(), Expires: expires.UTC(), Token: shownToken(hash[:])}
-	create := &raftlogv1.JoinTokenCreate{TokenHash: hash[:], Tag: req.GetTag(), Watcher: req.GetWatcher(), ExpiresUnixNano: expires.UnixNano()}
+	create := &raftlogv1.JoinTokenCreate{TokenHash: hash[:], Tag: req.GetTag(), Watcher: req.GetWatcher(), ValidNanos: int64(valid)}
 	created, err := m.proposeAudited(ctx, audit.Record{Event: audit.EventJoinToken, Name: req.GetTag(), After: record},
 		op.Envelope{}, create, false, thenIs(record))
 	return &idnodev1.CreateJoinTokenResponse{Token: token, ExpiresAt: timestamppb.New(expires), LogIndex: created.GetLogIndex()}, err

@@ -22,6 +22,9 @@ import (
 	"github.com/idnode/idnode/test/fsmtest"
 )
 
+// found proves that a newcomer is at its address.
+func found() error { return nil }
+
 // asked is how a node was added.
 type asked struct {
 	times     int
@@ -32,7 +35,8 @@ type asked struct {
 // join lets node D ask for membership as a principal.
 func (n node) join(principal, token string) (asked, error) {
 	var a asked
-	err := n.AddMember(as(principal), &peerv1.JoinRequest{Member: &raftlogv1.Member{Id: []byte("node-d----------"), Tag: "D"}, Token: token},
+	newcomer := &raftlogv1.Member{Id: []byte("node-d----------"), Tag: "D"}
+	err := n.AddMember(as(principal), &peerv1.JoinRequest{Member: newcomer, Token: token}, found,
 		func(hash []byte, author *string) (*raftlogv1.Member, error) {
 			a = asked{a.times + 1, hash, author}
 			return &raftlogv1.Member{Id: []byte("node-d----------"), Tag: "D"}, nil
@@ -50,8 +54,8 @@ func TestATokenIsNowhereButWithItsOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	hash := sha256.Sum256([]byte(res.Token))
-	if len(res.Token) < 26 || n.world.state.CheckJoinToken(hash[:], "D", before) != nil ||
-		n.world.state.CheckJoinToken([]byte(res.Token), "D", before) == nil {
+	if len(res.Token) < 26 || n.world.State.CheckJoinToken(hash[:], "D") != nil ||
+		n.world.State.CheckJoinToken([]byte(res.Token), "D") == nil {
 		t.Errorf("%q is not the token of what the state knows", res.Token)
 	}
 	if expires := res.ExpiresAt.AsTime(); expires.Before(before.Add(time.Minute)) || expires.After(time.Now().Add(time.Minute)) {
@@ -95,9 +99,9 @@ func TestWhoHasNeitherTokenNorRightIsNotAdded(t *testing.T) {
 	}
 }
 
-// TestNoEntryForANodeThatCannotComeBack: a removed node, and a caller that says another's
-// id, are refused without an entry in the log, however often they ask. Every holder of a
-// node's certificate can.
+// TestNoEntryForANodeThatCannotComeBack: a removed node, and a caller with another node's id, are
+// refused without an entry in the log, however often they ask. Every holder of a node's certificate
+// can ask.
 func TestNoEntryForANodeThatCannotComeBack(t *testing.T) {
 	var lines bytes.Buffer
 	n := newNode(t, newWorld(t), func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&lines, nil)) })
@@ -117,7 +121,7 @@ func TestNoEntryForANodeThatCannotComeBack(t *testing.T) {
 	} {
 		for range 100 {
 			taken := false
-			err := n.AddMember(as("dns:"+tt.tag), &peerv1.JoinRequest{Member: &raftlogv1.Member{Id: fsmtest.NodeID(tt.id), Tag: tt.tag}},
+			err := n.AddMember(as("dns:"+tt.tag), &peerv1.JoinRequest{Member: &raftlogv1.Member{Id: fsmtest.NodeID(tt.id), Tag: tt.tag}}, found,
 				func([]byte, *string) (*raftlogv1.Member, error) {
 					taken = true
 					return nil, nil
@@ -136,15 +140,16 @@ func TestNoEntryForANodeThatCannotComeBack(t *testing.T) {
 // refused at the door, in the state's own words, and recorded as denied alone.
 func TestATokenThatLetsNobodyIn(t *testing.T) {
 	n, a := newAuditedNode(t)
-	// The entries' clock is years behind this node's, so the state still takes it.
-	over := sha256.Sum256([]byte("over"))
-	if _, err := n.roles.propose(as("ops"), op.Envelope{}, &raftlogv1.JoinTokenCreate{
-		TokenHash: over[:], ExpiresUnixNano: time.Now().Add(-time.Minute).UnixNano(),
-	}, false); err != nil {
-		t.Fatal(err)
-	}
 	other, err := n.CreateJoinToken(as("ops"), &idnodev1.CreateJoinTokenRequest{Tag: "E", ValidFor: durationpb.New(time.Hour)})
 	if err != nil {
+		t.Fatal(err)
+	}
+	over := sha256.Sum256([]byte("over"))
+	if _, err := n.roles.propose(as("ops"), op.Envelope{}, &raftlogv1.JoinTokenCreate{TokenHash: over[:], ValidNanos: 1}, false); err != nil {
+		t.Fatal(err)
+	}
+	n.world.Advance(time.Second) // The log's clock decides. That of this node is years ahead.
+	if _, err := n.NextIdentity(as("ops"), &idnodev1.NextIdentityRequest{Name: "later"}); err != nil {
 		t.Fatal(err)
 	}
 	a.take(t)
@@ -158,13 +163,13 @@ func TestATokenThatLetsNobodyIn(t *testing.T) {
 	a.wantDenials(t, 2)
 }
 
-// TestANodeThatIsBehindRefusesNobodyForGood: a refusal ends the node that asks, so the
-// one asked first learns what others have done.
+// TestANodeThatIsBehindRefusesNobodyForGood: a refusal ends the node that asks, so the asked node
+// first catches up with the cluster.
 func TestANodeThatIsBehindRefusesNobodyForGood(t *testing.T) {
 	noCluster := shopWithout(rights.Cluster)
 	for name, tt := range map[string]struct {
 		principal, token string
-		// behind is what this node has not heard of yet.
+		// behind makes the changes that this node has not applied yet.
 		behind func(*testing.T, node)
 	}{
 		"the node was let in, by a token that is used up": {"D", "used", func(_ *testing.T, n node) {
@@ -180,14 +185,14 @@ func TestANodeThatIsBehindRefusesNobodyForGood(t *testing.T) {
 			n, a := newAuditedNode(t)
 			n.setRoles(t, everything(), noCluster)
 			a.take(t)
-			n.world.set(func(w *world) { w.unreadable = outcome.NewNotApplied(outcome.NoQuorum, nil) })
+			n.world.Set(func(f *fsmtest.Faults) { f.Unreadable = outcome.NewNotApplied(outcome.NoQuorum, nil) })
 			var refused interface{ Refused() *raftlogv1.Refusal }
 			if taken, err := n.join(tt.principal, tt.token); err == nil || errors.As(err, &refused) || taken.times > 0 {
 				t.Errorf("without a quorum: %+v, %v", taken, err)
 			}
-			n.world.set(func(w *world) {
-				w.unreadable = nil
-				w.catchUp = sync.OnceFunc(func() { tt.behind(t, n) })
+			n.world.Set(func(f *fsmtest.Faults) {
+				f.Unreadable = nil
+				f.CatchUp = sync.OnceFunc(func() { tt.behind(t, n) })
 			})
 			if taken, err := n.join(tt.principal, tt.token); err != nil || taken.times != 1 {
 				t.Errorf("%+v, %v", taken, err)
@@ -201,13 +206,46 @@ func TestARefusalOfTheStateIsRecordedAsOne(t *testing.T) {
 	n, a := newAuditedNode(t)
 	refusal := &op.RefusedError{Refusal: &raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN}}
 	newcomer := &peerv1.JoinRequest{Member: &raftlogv1.Member{Tag: "D"}}
-	err := n.AddMember(as("ops"), newcomer, func([]byte, *string) (*raftlogv1.Member, error) { return nil, refusal })
+	err := n.AddMember(as("ops"), newcomer, found, func([]byte, *string) (*raftlogv1.Member, error) { return nil, refusal })
 	if !errors.Is(err, refusal) {
 		t.Errorf("%v", err)
 	}
 	if got := a.take(t); len(got) != 2 || got[1].Outcome != audit.OutcomeRefused {
 		t.Errorf("%+v", got)
 	}
+}
+
+// TestAJoinFromElsewhereWritesNothing: at the announced address nobody answers as this node. The
+// address is checked only for nodes that may join, and not for members.
+func TestAJoinFromElsewhereWritesNothing(t *testing.T) {
+	n, a := newAuditedNode(t)
+	n.world.Must(op.Envelope{},
+		&raftlogv1.MemberAdd{Member: &raftlogv1.Member{Id: fsmtest.NodeID("D"), Tag: "D", GrpcAddress: "h:1", RaftAddress: "h:2"}})
+	n.setRoles(t, everything(), shopWithout(rights.Cluster))
+	a.take(t)
+	elsewhere := errors.New("another node is there")
+	for _, tt := range []struct {
+		principal, tag string
+		looked, added  bool
+	}{
+		{principal: "shop", tag: "E"},
+		{principal: "ops", tag: "E", looked: true},
+		{principal: "ops", tag: "D"}, // It is another's.
+		{principal: "shop", tag: "D", added: true},
+	} {
+		looked, added := false, false
+		newcomer := &raftlogv1.Member{Id: []byte("another-node----"), Tag: tt.tag}
+		if tt.added {
+			newcomer.Id = fsmtest.NodeID(tt.tag)
+		}
+		err := n.AddMember(as(tt.principal), &peerv1.JoinRequest{Member: newcomer},
+			func() error { looked = true; return elsewhere },
+			func([]byte, *string) (*raftlogv1.Member, error) { added = true; return nil, nil })
+		if looked != tt.looked || added != tt.added || errors.Is(err, elsewhere) != tt.looked {
+			t.Errorf("%+v: looked %v, added %v, %v", tt, looked, added, err)
+		}
+	}
+	a.wantDenials(t, 1)
 }
 
 // TestJoinTokensAreBounded in time.

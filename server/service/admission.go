@@ -21,7 +21,7 @@ type admission struct {
 	draining atomic.Bool
 }
 
-// MaxInFlight is how many calls may be in flight at once.
+// MaxInFlight is the limit of calls in flight.
 func (a *admission) MaxInFlight() int { return a.most }
 
 // admit lets a call in, or refuses it at once: a queue would only make the callers behind it wait
@@ -49,8 +49,8 @@ func (a *admission) leave(caller *limited) {
 	caller.leave()
 }
 
-// allow refuses what the caller has no right to, and what is beyond its limits. It counts
-// n ids, and a name if it is new.
+// allow refuses calls without the right, and calls beyond the caller's limits. It counts n ids, and
+// a name if it is new.
 func (a *admission) allow(ctx context.Context, need rights.Right, what target, n int64) error {
 	if err := a.authorize(ctx, need, what.database, what.name); err != nil {
 		return err
@@ -74,8 +74,8 @@ func (a *admission) limit(ctx context.Context, what target, n int64) error {
 	return c.takeIDs(now, n)
 }
 
-// limitNames refuses new names beyond the caller's limits. It calls fresh if there is a limit,
-// and if the node can tell what is new.
+// limitNames refuses new names beyond the caller's limits. It calls fresh only if there is a limit
+// and the node can decide which names are new.
 func (a *admission) limitNames(ctx context.Context, fresh func() []target) error {
 	c := a.limitsOf(ctx)
 	if c == nil || c.names == nil || !a.caughtUp() {
@@ -97,7 +97,7 @@ func (a *admission) limitsOf(ctx context.Context) *limited {
 	return a.limiter.of(roles, a.Principal(ctx))
 }
 
-// drainPause is the time between two looks at the calls in flight. They end within
+// drainPause is the interval between checks of the calls in flight. They end within
 // milliseconds, unless the cluster is in trouble.
 const drainPause = 2 * time.Millisecond
 

@@ -24,7 +24,7 @@ type Auditor interface {
 // recordTimeout bounds the wait for a disk to take a record.
 const recordTimeout = 2 * time.Second
 
-// auditing records what changes the cluster, and calls that were denied.
+// auditing records changes of the cluster, and denied calls.
 type auditing struct {
 	// log is nil for a node that records nothing.
 	log    Auditor
@@ -37,18 +37,17 @@ type auditing struct {
 	denialsLeftOut atomic.Int64
 }
 
-// change is what a call that is recorded has changed.
+// change is the effect of a recorded call.
 type change struct {
 	index uint64
-	// before and after are what was there and what is there now; nil if nothing is
-	// known of it.
+	// before and after are the value before and after the call; nil if unknown.
 	before, after any
-	// partly says that all this holds though the call failed.
+	// partly means that the change took effect though the call failed.
 	partly bool
 }
 
 // AuditTail returns the newest lines of this node's audit log, at most n, oldest first; nil if the
-// node keeps none. It takes the right cluster: who has that can give itself every other.
+// node keeps none. It needs the right cluster, whose holders can grant themselves every other right.
 func (c *calls) AuditTail(ctx context.Context, n int) ([]json.RawMessage, error) {
 	return call(ctx, c, "AuditTail", n, func(ctx context.Context, n int) ([]json.RawMessage, error) {
 		if err := c.authorize(ctx, rights.Cluster, "", ""); err != nil || c.log == nil {
@@ -62,9 +61,9 @@ func (c *calls) AuditTail(ctx context.Context, n int) ([]json.RawMessage, error)
 	})
 }
 
-// audited makes a call and records it twice: before the call, and with its outcome. r describes
-// the call. A call that cannot be recorded is not made. A call whose outcome cannot be recorded
-// has happened nevertheless, and the node's log says so.
+// audited makes a call and records it twice: before the call, and with its outcome. r describes the
+// call. A call that cannot be recorded is not made. If only the outcome cannot be recorded, the
+// call has taken effect, and the failure is logged.
 func (a *auditing) audited(ctx context.Context, r audit.Record, call func() (change, error)) error {
 	if a.log == nil {
 		_, err := call()
@@ -126,7 +125,7 @@ func (a *auditing) recordDenial(ctx context.Context, call, message string) {
 	}
 }
 
-// outcomeOf returns what the record says of a call's error.
+// outcomeOf returns the outcome and reason that the record has for a call's error.
 func outcomeOf(err error) (outcome, reason string) {
 	if err == nil {
 		return audit.OutcomeDone, ""

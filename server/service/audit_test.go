@@ -19,6 +19,7 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 // auditor remembers records; after fail it takes none, and one that hangs takes them when
@@ -44,7 +45,7 @@ func (a *auditor) Tail(context.Context, int) ([]json.RawMessage, error) {
 	return []json.RawMessage{json.RawMessage(`{"event":"roles.set"}`)}, a.fail
 }
 
-// take returns the records since the last time, and checks what they share.
+// take returns the records since its last call, and checks the fields that they share.
 func (a *auditor) take(t *testing.T) []audit.Record {
 	t.Helper()
 	records := a.records
@@ -75,7 +76,7 @@ func newAuditedNode(t *testing.T) (node, *auditor) {
 	return newNode(t, w, func(c *Config) { c.Audit = a }), a
 }
 
-// TestWhatIsRecorded: what sets counters, takes numbers back or changes the cluster is recorded
+// TestWhatIsRecorded: calls that set counters, take numbers back or change the cluster are recorded
 // twice, before and after.
 func TestWhatIsRecorded(t *testing.T) {
 	n, a := newAuditedNode(t)
@@ -154,7 +155,7 @@ func TestWhoJoinsByItselfIsRecorded(t *testing.T) {
 	ctx := as("ops")
 	newcomer := &raftlogv1.Member{Id: []byte("node-c----------"), Tag: "C"}
 	add := func(m *raftlogv1.Member, err error) error {
-		return n.AddMember(ctx, &peerv1.JoinRequest{Member: m}, func([]byte, *string) (*raftlogv1.Member, error) { return m, err })
+		return n.AddMember(ctx, &peerv1.JoinRequest{Member: m}, found, func([]byte, *string) (*raftlogv1.Member, error) { return m, err })
 	}
 	if err := add(newcomer, nil); err != nil {
 		t.Fatal(err)
@@ -162,7 +163,7 @@ func TestWhoJoinsByItselfIsRecorded(t *testing.T) {
 	if got := a.take(t); len(got) != 2 || got[0].Event != audit.EventAddMember || got[0].Name != "C" || got[1].Outcome != audit.OutcomeDone {
 		t.Errorf("%+v", got)
 	}
-	member := n.world.state.Members()[0]
+	member := n.world.State.Members()[0]
 	if err := add(member, nil); err != nil || len(a.take(t)) > 0 {
 		t.Errorf("a member that asks again is recorded, or refused: %v", err)
 	}
@@ -178,7 +179,7 @@ func TestBackupsAreRecorded(t *testing.T) {
 	if err := n.Backup(as("ops"), stale, &file); err != nil {
 		t.Fatal(err)
 	}
-	index, _ := n.world.state.Hash()
+	index, _ := n.world.State.Hash()
 	want := []audit.Record{
 		{Event: audit.EventBackup, Outcome: audit.OutcomeIntended},
 		{Event: audit.EventBackup, Outcome: audit.OutcomeDone, After: audit.Copied{Bytes: int64(file.Len())}, Index: index},
@@ -209,7 +210,7 @@ func TestWhatIsNotDoneIsRecordedAsSuch(t *testing.T) {
 	if got := a.take(t); len(got) != 2 || got[1].Outcome != audit.OutcomeRefused || got[1].Reason != ReasonIdentityNotFound {
 		t.Errorf("%+v", got)
 	}
-	n.world.set(func(w *world) { w.fail = outcome.NewUnknown(outcome.Deadline, errors.New("lost")) })
+	n.world.Set(func(f *fsmtest.Faults) { f.Fail = outcome.NewUnknown(outcome.Deadline, errors.New("lost")) })
 	_, err = n.DeleteIdentity(as("ops"), &idnodev1.DeleteIdentityRequest{Name: "nothing"})
 	wantError(t, err, Aborted, ReasonOutcomeUnknown, "")
 	if got := a.take(t); len(got) != 2 || got[1].Outcome != audit.OutcomeUnknown {
@@ -221,11 +222,11 @@ func TestWhatIsNotDoneIsRecordedAsSuch(t *testing.T) {
 func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 	n, a := newAuditedNode(t)
 	a.fail = errors.New("the disk is full")
-	before := n.world.proposals()
+	before := n.world.Proposals()
 	for _, name := range []string{"seed", "seed by force", "hilo", "delete", "forget", "setting", "create join token", "remove", "set roles"} {
 		wantError(t, useCases[name].make(as("ops"), n), Unavailable, ReasonAuditFailed, "")
 	}
-	if n.world.proposals() != before || n.cluster.asked != "" {
+	if n.world.Proposals() != before || n.cluster.asked != "" {
 		t.Error("it was done all the same")
 	}
 	for _, name := range []string{"next", "range", "claim"} {
@@ -257,7 +258,7 @@ func TestADiskThatHangsHoldsUpNoCall(t *testing.T) {
 	})
 }
 
-// TestDenialsAreRecorded, with who was denied what.
+// TestDenialsAreRecorded, with the caller and the denied right.
 func TestDenialsAreRecorded(t *testing.T) {
 	n, a := newAuditedNode(t)
 	n.setRoles(t, everything())

@@ -15,8 +15,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// maxBackups is how many a node writes at once: each holds on to what is changed while
-// it lasts.
+// maxBackups bounds the backups that a node writes at once: each keeps the old version of
+// everything that changes meanwhile in memory.
 const maxBackups = 4
 
 type backups struct {

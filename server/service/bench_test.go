@@ -9,14 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// instantProposer answers every proposal with the same result, so that what is
-// measured is the use case alone.
+// instantProposer answers every proposal with the same result, so that only the use case is
+// measured.
 type instantProposer struct{ answer []byte }
 
 func (p instantProposer) Propose(context.Context, []byte) ([]byte, error) { return p.answer, nil }
@@ -31,7 +33,7 @@ func (p instantProposer) ProposeAll(_ context.Context, operations [][]byte) ([][
 
 func benchmarkNode(b *testing.B, result *raftlogv1.Result) node {
 	b.Helper()
-	answer, err := encodeForTest(result)
+	answer, err := proto.Marshal(result)
 	if err != nil {
 		b.Fatal(err)
 	}

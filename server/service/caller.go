@@ -32,7 +32,7 @@ func CallerOf(ctx context.Context) (c Caller, ok bool) {
 	return c, ok
 }
 
-// authorizer knows who calls, and what that caller may do.
+// authorizer identifies callers and decides their rights.
 type authorizer struct {
 	state   State
 	from    func(ctx context.Context) Caller
@@ -47,9 +47,9 @@ func (a *authorizer) caller(ctx context.Context) Caller {
 	return a.from(ctx)
 }
 
-// authorize refuses calls that the caller has no right to. Database and name are folded; both
-// are empty for the cluster as a whole. All APIs use it; while there are roles, the state checks
-// again when it applies the operation, since they may change meanwhile.
+// authorize refuses calls without the right. Database and name are folded; both are empty for the
+// whole cluster. All APIs use it. While there are roles, the state checks again when it applies the
+// operation, since they may have changed meanwhile.
 //
 // Without roles and administrators it costs one read of the roles.
 func (a *authorizer) authorize(ctx context.Context, need rights.Right, database, name string) error {
@@ -78,9 +78,9 @@ func (a *authorizer) authorizeGuarded(ctx context.Context, need rights.Right) er
 	return forbidden("%.80q is not among the administrators of this node, to whom the right %s is kept", who, need)
 }
 
-// toRaise returns the rights to raise a counter by so many numbers. Without roles a raise by
-// more than NextRange takes is guarded like force: no numbers may be left after it, and
-// nothing lowers a HiLo counter. With roles the right to seed says how it is meant.
+// toRaise returns the rights to raise a counter by so many numbers. Without roles a raise by more
+// than NextRange takes is guarded like force: it may leave no numbers, and a HiLo counter cannot be
+// lowered. With roles the right to seed is enough.
 func (a *authorizer) toRaise(by uint64) rights.Right {
 	return withForce(rights.Seed, by > hilo.MaxAhead && !a.state.Roles().Table.Set())
 }
@@ -103,14 +103,13 @@ func (a *authorizer) author(ctx context.Context) *string {
 // Principal returns the name of ctx's caller; may be empty.
 func (a *authorizer) Principal(ctx context.Context) string { return a.caller(ctx).Principal }
 
-// Rights returns what the caller may do with a name of a database, in any case, or
-// with the cluster if both are empty. It is for APIs that show what is possible: each
-// use case judges by itself.
+// Rights returns the caller's rights to a name of a database, in any case, or to the cluster if
+// both are empty. APIs use it to show what is possible; each use case checks for itself.
 func (a *authorizer) Rights(ctx context.Context, database, name string) rights.Right {
 	return a.withoutGuarded(ctx, rights.Held(a.state.Roles().Table, a.Principal(ctx), docid.Fold(database), docid.Fold(name)))
 }
 
-// Grants returns what gives the caller rights in a database.
+// Grants returns the grants that give the caller rights in a database.
 func (a *authorizer) Grants(ctx context.Context, database string) []rights.Grant {
 	grants := rights.Within(a.state.Roles().Table, a.Principal(ctx), docid.Fold(database))
 	for i := range grants {
@@ -135,7 +134,7 @@ func (a *authorizer) withoutGuarded(ctx context.Context, have rights.Right) righ
 	return have
 }
 
-// MayRead says whether the caller may read everything.
+// MayRead reports whether the caller may read everything.
 func (a *authorizer) MayRead(ctx context.Context) bool {
 	return a.authorize(ctx, rights.Read, "", "") == nil
 }

@@ -46,8 +46,8 @@ func (n node) setRoles(t *testing.T, roles ...rights.Role) {
 	}
 }
 
-// useCases are all use cases that need a right, each with what it needs. Those that
-// name something are about orders in the database shop.
+// useCases are all use cases that need a right, each with that right. Their names are about orders
+// in the database shop.
 var useCases = map[string]struct {
 	need rights.Right
 	make func(context.Context, node) error
@@ -217,11 +217,11 @@ func TestEveryCallAtTheDoor(t *testing.T) {
 			w := newWorld(t)
 			n := newNode(t, w, nil)
 			n.setRoles(t, everything(), shopWithout(missing))
-			before := w.proposals()
+			before := w.Proposals()
 			if err := call.make(as("shop"), n); !denied(err) {
 				t.Errorf("%s without %s: %v", name, missing, err)
 			}
-			if n.cluster.asked != "" || w.proposals() != before {
+			if n.cluster.asked != "" || w.Proposals() != before {
 				t.Errorf("%s without %s reached the cluster", name, missing)
 			}
 			wantError(t, call.make(as(""), n), PermissionDenied, ReasonPermissionDenied, "")
@@ -271,8 +271,8 @@ func TestWithoutAdministratorsEverybodyMay(t *testing.T) {
 	}
 }
 
-// TestTakingAllRolesAwayKeepsAnAdministrator: whoever does must have the right to set new
-// ones, or nobody could, and no node that names no administrators would start again.
+// TestTakingAllRolesAwayKeepsAnAdministrator: the caller must keep the right to set new roles, or
+// nobody could, and no node without administrators would start again.
 func TestTakingAllRolesAwayKeepsAnAdministrator(t *testing.T) {
 	for name, tt := range map[string]struct {
 		guarded bool
@@ -313,7 +313,7 @@ func (lateState) Roles() fsm.Roles { return fsm.Roles{} }
 func TestANodeThatDoesNotKnowTheRolesYet(t *testing.T) {
 	w := newWorld(t)
 	newNode(t, w, nil).setRoles(t, everything(), shop(rights.Generate|rights.Seed))
-	late := newNode(t, w, func(c *Config) { c.State = lateState{w.state} })
+	late := newNode(t, w, func(c *Config) { c.State = lateState{w.State} })
 	for _, name := range []string{"identity", "next", "next, several", "seed"} {
 		if err := useCases[name].make(as("shop"), late); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -365,7 +365,8 @@ func TestARequestIDIsItsPrincipals(t *testing.T) {
 	wantError(t, seed("dns:shop", 30), AlreadyExists, ReasonRequestIDReused, "request_id")
 }
 
-// TestOperationsCarryAPrincipalOnlyWithRoles: what nobody asks for costs nothing.
+// TestOperationsCarryAPrincipalOnlyWithRoles: without roles no operation carries an unused
+// principal.
 func TestOperationsCarryAPrincipalOnlyWithRoles(t *testing.T) {
 	w := newWorld(t)
 	recorder := &recorder{world: w}
@@ -425,8 +426,8 @@ func TestRolesAreFolded(t *testing.T) {
 	wantError(t, err, InvalidArgument, ReasonInvalidRoles, "table")
 }
 
-// TestGrantsOfANameAreFolded, and let nobody list what else begins so; rights that a grant
-// would not give are refused.
+// TestGrantsOfANameAreFolded, and do not cover longer names; rights that a grant would not give are
+// refused.
 func TestGrantsOfANameAreFolded(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)
@@ -436,7 +437,7 @@ func TestGrantsOfANameAreFolded(t *testing.T) {
 		{Database: "Shop", Prefix: "Lists/", Boundary: true, Rights: rights.Read},
 	}}
 	n.setRoles(t, everything(), named)
-	stored := w.state.Roles().Table.Roles[1].Grants
+	stored := w.State.Roles().Table.Roles[1].Grants
 	if stored[0].Name != "orders" || !stored[1].Boundary || stored[1].Prefix != "bills" || stored[2].Boundary {
 		t.Errorf("%+v", stored)
 	}
@@ -478,4 +479,31 @@ func (r *recorder) principal(t *testing.T) *string {
 		t.Fatal(err)
 	}
 	return op.Principal
+}
+
+// TestRightsOfACaller: the rights shown are the rights that admission allows.
+func TestRightsOfACaller(t *testing.T) {
+	w := newWorld(t)
+	guarded := newNode(t, w, func(c *Config) { c.Guarded, c.Admins = true, []string{"ops"} })
+	open := newNode(t, w, nil)
+	all := everything().Grants[0].Rights
+	check := func(what string, got, want rights.Right) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+	}
+	check("without roles and administrators", open.Rights(as(""), "", ""), all)
+	check("an administrator", guarded.Rights(as("ops"), "shop", "orders"), all)
+	check("somebody else", guarded.Rights(as("shop"), "shop", "orders"), all&^rights.Guarded)
+	check("somebody else, within a database", guarded.rightsWithin(as("shop"), "shop"), all&^rights.Guarded)
+
+	guarded.setRoles(t, everything(), shop(rights.Seed|rights.Force))
+	check("an operator", guarded.Rights(as("ops"), "", ""), everything().Grants[0].Rights)
+	check("a shop", guarded.Rights(as("shop"), "SHOP", "ORDERS/de"), rights.Seed|rights.Force)
+	check("a shop, on another name", guarded.Rights(as("shop"), "shop", "bills"), 0)
+	check("a shop, on the cluster", guarded.Rights(as("shop"), "", ""), 0)
+	check("a shop, within its database", guarded.rightsWithin(as("shop"), "Shop"), rights.Seed|rights.Force)
+	check("a shop, within another", guarded.rightsWithin(as("shop"), "default"), 0)
+	check("a stranger", guarded.rightsWithin(as("stranger"), "shop"), 0)
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// calls lets calls in, and tells their callers, the log and the metrics how they fail.
+// calls admits calls, and reports their failures to callers, log and metrics.
 type calls struct {
 	*admission
 	*auditing
@@ -24,17 +24,17 @@ func call[Request, Response any](
 	return untimedCall(within, c, useCase, req, do)
 }
 
-// turn waits until it is the turn of a call that works for long, and returns what ends it.
+// turn waits until a call that works for long may run, and returns a function that ends its turn.
 func (c *calls) turn(ctx context.Context) (end func(), err error) {
 	end, err = c.turns.wait(ctx, c.Principal(ctx))
 	if err != nil {
-		return nil, unavailable(ReasonOverloaded, "the time of the call ended while others of its kind went on", retryBusy, err)
+		return nil, unavailable(ReasonOverloaded, "the time of the call ended while it waited for others of its kind", retryBusy, err)
 	}
 	return end, nil
 }
 
-// Turn waits until it is the turn of work that takes long, and returns what ends it. No
-// use case is called meanwhile that takes a turn itself.
+// Turn is turn within the time of a call, for work outside of a use case. No use case that takes a turn
+// itself is called meanwhile.
 func (c *calls) Turn(ctx context.Context) (end func(), err error) {
 	within, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

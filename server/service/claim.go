@@ -53,7 +53,7 @@ func (c *claims) claimKey(ctx context.Context, database, id string, request *op.
 	return result.GetLogIndex(), err
 }
 
-// Release gives a claimed id free again.
+// Release frees a claimed id.
 func (c *claims) Release(ctx context.Context, req *idnodev1.ReleaseRequest) (*idnodev1.ReleaseResponse, error) {
 	return untimedCall(ctx, c.calls, "Release", req, c.release)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 func TestClaims(t *testing.T) {
@@ -64,8 +65,8 @@ func TestWhatANodeGaveIsNotClaimed(t *testing.T) {
 	}
 }
 
-// TestReleaseUnderAnotherSeparator: what can be claimed can be released, although
-// a release names no separator; likewise a counter can be read and returned to.
+// TestReleaseUnderAnotherSeparator: every id that can be claimed can be released, although a
+// release has no separator; likewise a counter can be read, and its ranges returned.
 func TestReleaseUnderAnotherSeparator(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
 	ctx := context.Background()
@@ -130,7 +131,7 @@ func TestDrain(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)
 	block := make(chan struct{})
-	w.set(func(w *world) { w.block = block })
+	w.Set(func(f *fsmtest.Faults) { f.Gate = block })
 	ended := make(chan error, 1)
 	go func() { ended <- callNext(&idnodev1.NextIdentityRequest{Name: "u"})(n) }()
 	await(t, func() bool { return n.inFlight.Load() == 1 })

@@ -29,8 +29,8 @@ type Member struct {
 	ID                                    string
 	GRPCAddress, RaftAddress, HTTPAddress string
 	Role                                  idnodev1.Role
-	// Votes is what the replicated record says, the same on all nodes; Role is what
-	// the node asked knows of the moment.
+	// Votes is from the replicated record, the same on all nodes; Role is the current view of the
+	// node asked.
 	Votes bool
 	// LogFormat is the newest log format the member can read.
 	LogFormat uint32
@@ -44,17 +44,19 @@ type Condition struct {
 	// Answer is its answer to the last ping; nil if it did not answer. The node asked answers
 	// itself.
 	Answer *peerv1.PingResponse
-	// SilentFor is for how long it has not answered; 0 if it does.
+	// SilentFor is the time since its last answer; 0 while it answers.
 	SilentFor time.Duration
-	// StateDiffers says that it had another state than the node asked, at the same log
-	// index.
+	// Problem is where it does not answer, and why, as in "at b:7400, as registered (connection
+	// refused)"; empty if that is not known, or does not matter.
+	Problem string
+	// StateDiffers means that its state differed from that of the node asked at the same log index.
 	StateDiffers bool
 }
 
 // Reachable reports whether the member answered the last ping.
 func (c Condition) Reachable() bool { return c.Answer != nil }
 
-// ClusterStatus is what a node's Raft part knows of the cluster by itself.
+// ClusterStatus is the cluster as a node's Raft part sees it, without asking others.
 type ClusterStatus struct {
 	// ClusterID is 32 hexadecimal digits; empty before the cluster was formed.
 	ClusterID string
@@ -67,22 +69,22 @@ type ClusterStatus struct {
 	HasQuorum bool
 	// Unserved is why the log does not serve this node, though a quorum is in reach; nil if it does.
 	Unserved error
-	// LastContact is how long since the node heard from the leader; 0 on the
+	// LastContact is the time since the last message from the leader; 0 on the
 	// leader.
 	LastContact time.Duration
 	CommitIndex uint64
 	// VoterTags are the members that vote, as Raft's configuration has it; nil
 	// leaves it to the members' own records.
 	VoterTags []string
-	// Known are the members as the node last knew them, including removed ones: from its start
-	// on, long before its state is restored.
+	// Known are the members last known to the node, including removed ones. They are available from
+	// its start, long before its state is restored.
 	Known []*raftlogv1.Member
-	// QuorumMissing is how long no quorum has been in reach; 0 if a quorum is.
+	// QuorumMissing is the time without a quorum in reach; 0 with a quorum.
 	QuorumMissing time.Duration
-	// StorageFull says that free space is below the low-water mark on this node or on a
-	// quorum, so that nothing is proposed.
+	// StorageFull means that free space is below the low-water mark on this node or on a quorum.
+	// FullDisks describes the effect on callers.
 	StorageFull bool
-	// Warnings say what is wrong with how the node was started.
+	// Warnings are problems of the node's configuration, found at its start. AllWarnings has more.
 	Warnings []string
 	// Conditions are the members' conditions by tag, this node's included, all of the time
 	// ConditionsAt.
@@ -127,7 +129,7 @@ type Status struct {
 	Version               string
 	// Members are those present, sorted by tag as the state sorts them.
 	Members []Member
-	// Reserve is the node's reserve; nil for a node without one.
+	// Reserve is the total of the node's reserve; nil for a node without one.
 	Reserve *reserve.Total
 	// MembershipIndex is the log index of the last change of the members that clients see; 0
 	// if there was no change since there are such indexes. Statuses with equal indexes have
@@ -158,7 +160,7 @@ func (st Status) Message(counts bool) *idnodev1.GetStatusResponse {
 		ClusterId: st.ClusterID, Self: st.Self.message(), LeaderTag: st.LeaderTag, Term: st.Term,
 		HasQuorum: st.HasQuorum, LastContact: durationpb.New(st.LastContact),
 		AppliedIndex: st.StateIndex, CommitIndex: st.CommitIndex, StateHash: st.StateHash,
-		LogFormat: st.LogFormat, Version: st.Version, Warnings: st.Warnings, StorageFull: st.StorageFull,
+		LogFormat: st.LogFormat, Version: st.Version, Warnings: st.AllWarnings(), StorageFull: st.StorageFull,
 	}
 	if counts {
 		res.Counts = &idnodev1.StateCounts{
@@ -168,7 +170,7 @@ func (st Status) Message(counts bool) *idnodev1.GetStatusResponse {
 		}
 	}
 	if st.Unserved != nil {
-		res.Warnings = append(slices.Clone(st.Warnings), "log not served: "+st.Unserved.Error())
+		res.Warnings = append(res.Warnings, "log not served: "+st.Unserved.Error())
 	}
 	for _, member := range st.Members {
 		res.Members = append(res.Members, member.message())
@@ -176,9 +178,8 @@ func (st Status) Message(counts bool) *idnodev1.GetStatusResponse {
 	return res
 }
 
-// Status shows the cluster as this node sees it. It needs no quorum, takes no
-// part in the limit on calls in flight, and never fails: it is what an operator
-// asks when all else does.
+// Status shows the cluster as this node sees it. It needs no quorum, does not count as a call in
+// flight, and never fails: operators use it when everything else fails.
 func (m *members) Status() Status {
 	status := Status{ClusterStatus: m.cluster.Status(), Version: m.version, Reserve: m.reserve()}
 	status.StateIndex, status.StateHash = m.state.Hash()
@@ -250,8 +251,8 @@ func (m Member) message() *idnodev1.Member {
 	return out
 }
 
-// CertificateDays returns for how many whole days the member's certificate is still valid,
-// below zero once it is not; nil if that is not known.
+// CertificateDays returns the whole days until the member's certificate expires, negative once it
+// has expired; nil if unknown.
 func (m Member) CertificateDays() *int32 {
 	if m.Answer.GetCertificateEnds() == 0 {
 		return nil
@@ -316,7 +317,7 @@ func (m *members) listMembers(ctx context.Context, req *idnodev1.ListMembersRequ
 	return &idnodev1.ListMembersResponse{Members: page.Items, NextPageToken: page.NextPageToken, LogIndex: page.LogIndex}, nil
 }
 
-// RemoveMember removes a member for good. Without force it is refused if too few voters
+// RemoveMember removes a member permanently. Without force it is refused if too few voters
 // would answer afterwards.
 func (m *members) RemoveMember(ctx context.Context, req *idnodev1.RemoveMemberRequest) (*idnodev1.RemoveMemberResponse, error) {
 	return changeMembers(ctx, m, "RemoveMember", req, m.remove)
@@ -331,7 +332,8 @@ func (m *members) remove(ctx context.Context, req *idnodev1.RemoveMemberRequest)
 	return &idnodev1.RemoveMemberResponse{LogIndex: index}, err
 }
 
-// SetWatcher makes a member a watcher, or one that votes. The loss of a vote is judged as a removal.
+// SetWatcher makes a member a watcher or a voter. Losing a vote is subject to the same checks as a
+// removal.
 func (m *members) SetWatcher(ctx context.Context, req *idnodev1.SetWatcherRequest) (*idnodev1.SetWatcherResponse, error) {
 	return changeMembers(ctx, m, "SetWatcher", req, m.setWatcher)
 }
@@ -345,7 +347,7 @@ func (m *members) setWatcher(ctx context.Context, req *idnodev1.SetWatcherReques
 	return &idnodev1.SetWatcherResponse{LogIndex: index}, err
 }
 
-// recordedWatcher is what a member becomes as the audit log has it.
+// recordedWatcher is the audit log's record of the change.
 type recordedWatcher struct {
 	Watcher bool `json:"watcher"`
 }
@@ -362,7 +364,7 @@ func (m *members) changeMember(
 	}
 	err = m.audited(ctx, record, func() (done change, err error) {
 		done.before, done.after = m.memberByTag(record.Name), after
-		err = m.named(ctx, false, false, func(principal *string) (err error) {
+		err = m.proposeAsCaller(ctx, false, false, func(principal *string) (err error) {
 			index, err = do(principal)
 			return err
 		})
@@ -372,7 +374,7 @@ func (m *members) changeMember(
 	return index, err
 }
 
-// memberByTag returns the present member with a tag as this node knows it, or nil.
+// memberByTag returns the present member with a tag, from this node's state, or nil.
 func (m *members) memberByTag(tag string) any {
 	for _, known := range m.state.Members() {
 		if known.GetTag() == tag && !known.GetRemoved() {

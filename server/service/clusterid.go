@@ -6,15 +6,16 @@ import "fmt"
 // id as GetStatus shows it.
 const ClusterIDHeader = "Idnode-Cluster-Id"
 
-// TermHeader is Raft's term of the node, and LeaderHeader the HTTP address of the leader of that term, in
-// each HTTP answer. A node that knows no leader, or one without an HTTP address, leaves the second out.
+// TermHeader is the node's Raft term, and LeaderHeader the HTTP address of the leader of that term, in
+// each HTTP answer. LeaderHeader is absent if the node has no known leader, or the leader no HTTP
+// address.
 const (
 	TermHeader   = "Idnode-Term"
 	LeaderHeader = "Idnode-Leader-Address"
 )
 
 // ClusterID returns the id of the node's cluster, "" before the cluster is formed. It is called for
-// each call that names one. Nil checks nothing.
+// each call that names a cluster. A nil ClusterID checks nothing.
 type ClusterID func() string
 
 // Check refuses a call that names another cluster, before anything happens. named are the values of

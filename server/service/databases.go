@@ -13,26 +13,14 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/etags"
 	"github.com/idnode/idnode/server/reserve"
 )
 
-// databases shows which databases this node knows, and its counters in them.
+// databases lists the databases of this node's state, and its own counters in them.
 type databases struct {
 	base
-	own func() []OwnEtag
-}
-
-// OwnEtag is how far this node's etag counter of one database has come. In JSON numbers are
-// text: a browser's are exact to 2^53.
-type OwnEtag struct {
-	// Database is folded.
-	Database string `json:"name"`
-	// Last is the newest etag that was given; 0 if none was.
-	Last uint64 `json:"last,string"`
-	// Reserved is the end of the block that is reserved on disk.
-	Reserved uint64 `json:"reserved,string"`
-	// Ceiling is the cluster's ceiling for the counter; 0 if there is none yet.
-	Ceiling uint64 `json:"ceiling,string"`
+	own func() []etags.Progress
 }
 
 // ListDatabases lists the databases that have names.
@@ -70,16 +58,16 @@ func (d *databases) deleteDatabase(ctx context.Context, req *idnodev1.DeleteData
 	return &idnodev1.DeleteDatabaseResponse{Names: deleted.GetNames(), More: deleted.GetMore(), LogIndex: result.GetLogIndex()}, err
 }
 
-// ListOwnEtags lists the etag counters of the node asked; no other node knows them.
-func (d *databases) ListOwnEtags(ctx context.Context, req *idnodev1.ListDatabasesRequest) (Page[OwnEtag], error) {
+// ListOwnEtags lists the etag counters of the node asked; other nodes do not have them.
+func (d *databases) ListOwnEtags(ctx context.Context, req *idnodev1.ListDatabasesRequest) (Page[etags.Progress], error) {
 	return call(ctx, d.calls, "ListOwnEtags", req, d.listOwnEtags)
 }
 
-func (d *databases) listOwnEtags(ctx context.Context, req *idnodev1.ListDatabasesRequest) (Page[OwnEtag], error) {
-	return pageOfAll(ctx, d.base, listOwnEtags, req.GetPrefix(), req, d.own, func(e OwnEtag) string { return e.Database })
+func (d *databases) listOwnEtags(ctx context.Context, req *idnodev1.ListDatabasesRequest) (Page[etags.Progress], error) {
+	return pageOfAll(ctx, d.base, listOwnEtags, req.GetPrefix(), req, d.own, func(e etags.Progress) string { return e.Database })
 }
 
-// ListReserves lists what the node asked has in reserve, of all databases.
+// ListReserves lists the reserves of the node asked, of all databases.
 func (r *ranges) ListReserves(ctx context.Context, req *idnodev1.ListReservesRequest) (*idnodev1.ListReservesResponse, error) {
 	return call(ctx, r.calls, "ListReserves", req, r.listReserves)
 }
@@ -97,7 +85,7 @@ func (r *ranges) listReserves(ctx context.Context, req *idnodev1.ListReservesReq
 	return res, err
 }
 
-// pageOfAll returns a page of what all returns, of every database, in order of their folded names.
+// pageOfAll returns a page of all's results, of every database, in order of their folded names.
 func pageOfAll[T any](
 	ctx context.Context, b base, what listing, prefix string, req paged, all func() []T, name func(T) string,
 ) (Page[T], error) {

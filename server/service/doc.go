@@ -12,6 +12,6 @@
 // A use case takes and returns the messages of proto/idnode/v1 (package idnodev1), which are the same for every
 // API. Further values of another protocol are arguments.
 //
-// The package knows only gRPC's codes, and nothing of HTTP, Raft or the disk: its needs of the
-// node are small interfaces. Invariant: nothing is proposed for a request that is refused here.
+// The package depends on gRPC's codes, but not on HTTP, Raft or the disk: its needs of the node are
+// small interfaces. Invariant: nothing is proposed for a request that is refused here.
 package service

@@ -12,12 +12,12 @@ import (
 	"github.com/idnode/idnode/server/budget"
 )
 
-// Code is the kind of an error: what a caller can do about it. It is gRPC's.
+// Code is the kind of an error, which decides what a caller can do about it. It is gRPC's.
 type Code = codes.Code
 
 // The codes.
 const (
-	// Internal is a fault of ours; its text is in the log only.
+	// Internal is a bug in the server. The cause is logged, not returned.
 	Internal = codes.Internal
 	// InvalidArgument means the request is wrong in itself.
 	InvalidArgument = codes.InvalidArgument
@@ -33,7 +33,7 @@ const (
 	AlreadyExists = codes.AlreadyExists
 	// FailedPrecondition means the cluster is not in a state for the call.
 	FailedPrecondition = codes.FailedPrecondition
-	// NotFound means what the call names does not exist.
+	// NotFound means that the named object does not exist.
 	NotFound = codes.NotFound
 	// DataLoss means the node's own data is damaged; it is about to end.
 	DataLoss = codes.DataLoss
@@ -43,7 +43,7 @@ const (
 	Unauthenticated = codes.Unauthenticated
 )
 
-// Error is what every use case returns when it fails.
+// Error is the error of every use case.
 type Error struct {
 	Code Code
 	// Reason is one of the Reason constants.
@@ -53,11 +53,11 @@ type Error struct {
 	// Field is the field of the request that is at fault, in the words of the
 	// public API; empty if none is.
 	Field string
-	// RetryAfter is how long to wait before the same call again; 0 if the same
-	// call again is useless or unsafe.
+	// RetryAfter is the wait before a retry of the call; 0 if a retry is useless or
+	// unsafe.
 	RetryAfter time.Duration
-	// Number is what the key has that asked for another number of its series; nil for
-	// every other error.
+	// Number is the number that the key already has, if the key asked for another number of its
+	// series; nil for every other error.
 	Number *idnodev1.SeriesNumber
 	// Err is the cause, for the log only; may be nil.
 	Err error
@@ -97,16 +97,16 @@ func stopping(cause error) *Error {
 	return unavailable(ReasonStopping, "the node is stopping", retryBusy, cause)
 }
 
-// behind refuses what only a node that has caught up with the cluster since its start can do.
+// behind refuses calls that need a node which has caught up with the cluster since its start.
 func behind() *Error {
-	return unavailable(ReasonStarting, "the node does not know yet how far the cluster is", retryStarting, nil)
+	return unavailable(ReasonStarting, "the node has not caught up with the cluster since its start", retryStarting, nil)
 }
 
 func forbidden(format string, args ...any) *Error {
 	return &Error{Code: PermissionDenied, Reason: ReasonPermissionDenied, Message: fmt.Sprintf(format, args...)}
 }
 
-// ErrOverloaded refuses what there is no room for in the caller's share of the memory.
+// ErrOverloaded refuses a call for which the caller's share of the memory has no room.
 var ErrOverloaded = exhausted(
 	ReasonOverloaded, "too many calls are in flight, or too many answers unread, of this caller or at this node", retryBusy, nil,
 )
@@ -117,7 +117,7 @@ var ErrConnections = exhausted(ReasonOverloaded, budget.ErrTooMany.Error(), retr
 // CertificateEnded refuses a call on a connection whose certificate is no longer accepted.
 func CertificateEnded(cert *x509.Certificate) *Error {
 	return &Error{Code: Unauthenticated, Reason: ReasonCertificateEnded, Message: fmt.Sprintf(
-		"the certificate %s of this connection, valid until %s, has ended, or its CA is no longer trusted: connect anew with another",
+		"the certificate %s of this connection, valid until %s, has expired, or its CA is no longer trusted: reconnect with a valid one",
 		cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339))}
 }
 
@@ -131,5 +131,5 @@ func ErrorOf(err error) *Error {
 
 // internal hides cause from the caller.
 func internal(cause error) *Error {
-	return &Error{Code: Internal, Reason: ReasonInternal, Message: "internal error; the node's log says more", Err: cause}
+	return &Error{Code: Internal, Reason: ReasonInternal, Message: "internal error; the node's log has the cause", Err: cause}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 )
 
-// TestEvents: what is told of each use case, once and with what the caller got.
+// TestEvents: each use case reports its events once, with the caller's outcome.
 func TestEvents(t *testing.T) {
 	var told []string
 	tell := func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) }

@@ -91,8 +91,7 @@ func (g *ids) allowTemplate(ctx context.Context, template string, what target, c
 	return g.limit(ctx, what, count)
 }
 
-// inTemplate names the template as the field at fault where the state names the
-// part of it that it knows.
+// inTemplate names the template as the field at fault where the state names a part of it.
 func inTemplate(err error) error {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Field != "name" && e.Field != "id" {
@@ -237,7 +236,7 @@ func identityIDs(template docid.Template, blocks []identity.Block, count int64) 
 	return ids
 }
 
-// semantic gives the id as it is; it takes the log only to claim it.
+// semantic returns the id unchanged; it uses the log only to claim it.
 func (g *ids) semantic(
 	ctx context.Context, req *idnodev1.GenerateRequest, key *op.RequestKey, database string,
 ) (*idnodev1.GenerateResponse, error) {

@@ -33,13 +33,13 @@ func TestGenerateGUID(t *testing.T) {
 			t.Errorf("answer %+v", res)
 		}
 	}
-	if n.world.proposals() != 0 {
+	if n.world.Proposals() != 0 {
 		t.Error("a GUID went through the log")
 	}
 }
 
-// TestGenerateTimeOrdered: each is greater than the one before, within an answer and from answer
-// to answer, and tells when it was made.
+// TestGenerateTimeOrdered: each id is greater than the id before it, within an answer and across
+// answers, and has its time.
 func TestGenerateTimeOrdered(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
 	last, begin := "", time.Now().Truncate(time.Millisecond)
@@ -83,7 +83,7 @@ func TestGenerateServerSide(t *testing.T) {
 	if n.etags.last["other"] != 1_000_000 {
 		t.Errorf("the database was not folded: %v", n.etags.last)
 	}
-	if n.world.proposals() != 0 {
+	if n.world.Proposals() != 0 {
 		t.Error("a server-side id went through the log")
 	}
 }
@@ -187,7 +187,7 @@ func TestGenerateSemantic(t *testing.T) {
 		}
 		same(t, res, &idnodev1.GenerateResponse{Ids: []string{id}, Strategy: idnodev1.Strategy_STRATEGY_SEMANTIC, NodeTag: "A"})
 	}
-	if n.world.proposals() != 0 {
+	if n.world.Proposals() != 0 {
 		t.Error("a semantic id went through the log without a claim")
 	}
 	if _, err := n.Generate(ctx, &idnodev1.GenerateRequest{Template: longest, Claim: true}); err != nil {
@@ -265,15 +265,14 @@ func TestGenerateLimits(t *testing.T) {
 				return
 			}
 			wantError(t, err, InvalidArgument, tt.reason, tt.field)
-			if n.world.proposals() != 0 || len(n.etags.last) != 0 {
+			if n.world.Proposals() != 0 || len(n.etags.last) != 0 {
 				t.Error("a refused request took something")
 			}
 		})
 	}
 }
 
-// checkIDs compares the ids of an answer with its blocks, and both with what was
-// asked for.
+// checkIDs compares the ids of an answer with its blocks, and both with the request.
 func checkIDs(t *testing.T, req *idnodev1.GenerateRequest, res *idnodev1.GenerateResponse) {
 	t.Helper()
 	var fromBlocks []string
@@ -325,7 +324,7 @@ func FuzzGenerate(f *testing.F) {
 				req.RequestId.RetrySince = &since
 			}
 		}
-		before := w.proposals()
+		before := w.Proposals()
 		res, err := n.Generate(context.Background(), req)
 		if err == nil {
 			checkIDs(t, req, res)
@@ -335,8 +334,8 @@ func FuzzGenerate(f *testing.F) {
 		if !ok || e.Reason == "" || e.Message == "" || e.Code == Internal {
 			t.Fatalf("error %#v", err)
 		}
-		// Whether a name is new, and so must have no control characters, only the state knows.
-		proposed := w.proposals() != before && !strings.Contains(e.Message, "new names")
+		// Only the state can decide whether a name is new, and so must have no control characters.
+		proposed := w.Proposals() != before && !strings.Contains(e.Message, "new names")
 		if e.Code == InvalidArgument && (e.Field == "" || proposed) {
 			t.Fatalf("a malformed request was proposed, or its field is not named: %v", e)
 		}

@@ -43,8 +43,7 @@ func (r *ranges) NextRangeUpTo(ctx context.Context, req *idnodev1.NextRangeReque
 	return untimedCall(ctx, r.calls, "NextRange", &wantedRange{NextRangeRequest: req, maxHigh: maxHigh}, r.nextRange)
 }
 
-// wantedRange is a request for a range. What follows the first two fields is set once it was
-// checked.
+// wantedRange is a request for a range. The fields after the first two are set once it was checked.
 type wantedRange struct {
 	*idnodev1.NextRangeRequest
 	maxHigh             int64
@@ -53,8 +52,8 @@ type wantedRange struct {
 	key                 *op.RequestKey
 	// before is the applied index when the call came: an older range was counted the first time.
 	before uint64
-	// owed is how many numbers of the range the caller's limit still has to count, with those that
-	// its last_max took.
+	// owed is the count of numbers, of the range and of its last_max, that the caller's limit still has
+	// to count.
 	owed int64
 }
 
@@ -160,8 +159,8 @@ func checkRangeNumbers(req *idnodev1.NextRangeRequest) error {
 	return nil
 }
 
-// fitsUnixNano says whether t can be written in nanoseconds since 1970; that
-// holds from 1677 to 2262.
+// fitsUnixNano reports whether t can be written in nanoseconds since 1970, which holds from 1677 to
+// 2262.
 func fitsUnixNano(t time.Time) bool {
 	first, last := time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
 	return !t.Before(first) && !t.After(last)
@@ -204,8 +203,8 @@ func rangePrefix(tag, separator, serverPrefix string) string {
 	return tag + separator + serverPrefix + separator
 }
 
-// ReturnRange gives the unused rest of a range back. A return that is late,
-// repeated, foreign or not of the newest range is no error.
+// ReturnRange returns the unused rest of a range. A return that is late, repeated, foreign or not
+// of the newest range is no error.
 func (r *ranges) ReturnRange(ctx context.Context, req *idnodev1.ReturnRangeRequest) (*idnodev1.ReturnRangeResponse, error) {
 	return untimedCall(ctx, r.calls, "ReturnRange", returnedRange{req, checkReturn(req)}, r.returnRange)
 }
@@ -219,7 +218,7 @@ func (r *ranges) ReturnRangeByHigh(ctx context.Context, req *idnodev1.ReturnRang
 
 type returnedRange struct {
 	*idnodev1.ReturnRangeRequest
-	// wrong is what is wrong with the numbers of the request.
+	// wrong is the error in the numbers of the request.
 	wrong error
 }
 
@@ -258,8 +257,7 @@ func (r *ranges) returnRange(ctx context.Context, req returnedRange) (*idnodev1.
 	return &idnodev1.ReturnRangeResponse{Returned: returned.GetReturned(), Max: returned.GetMax(), LogIndex: result.GetLogIndex()}, nil
 }
 
-// checkReturn refuses what cannot be meant; whether a return matches a range is
-// for the state to say.
+// checkReturn refuses malformed returns; the state decides whether a return matches a range.
 func checkReturn(req *idnodev1.ReturnRangeRequest) error {
 	token := len(req.GetToken())
 	switch {

@@ -9,14 +9,14 @@ import (
 )
 
 // CheckHost refuses an HTTP call under a host name that a foreign site may own: a name that is
-// neither this node's nor a member's. A node that knows no member yet cannot decide; its error
-// sends callers to the next node.
+// neither this node's nor a member's. A node without known members cannot decide; its error sends
+// callers to the next node.
 func (m *members) CheckHost(name string) error {
 	own := func(address string) bool { return hostcheck.Name(address) == name }
 	ofMember := func(k *raftlogv1.Member) bool {
 		return !k.GetRemoved() && (own(k.GetHttpAddress()) || own(k.GetGrpcAddress()))
 	}
-	// One that begins with a dot stands for all names below it.
+	// A host that begins with a dot stands for all names below it.
 	covers := func(host string) bool { return host[0] == '.' && strings.HasSuffix(name, hostcheck.Name(host)) }
 	if slices.ContainsFunc(m.hosts, func(host string) bool { return own(host) || covers(host) }) {
 		return nil
@@ -27,7 +27,7 @@ func (m *members) CheckHost(name string) error {
 		return nil
 	case len(known) == 0:
 		return unavailable(ReasonStarting,
-			"the node knows no member yet, and so cannot tell whether "+name+" is a name of the cluster", retryStarting, nil)
+			"the node has no list of members yet, so it cannot check whether "+name+" is a name of the cluster", retryStarting, nil)
 	}
 	return &Error{
 		Code: PermissionDenied, Reason: ReasonInvalidRequest,

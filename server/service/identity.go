@@ -135,8 +135,8 @@ func (i *identities) seedIdentity(ctx context.Context, req *idnodev1.SeedIdentit
 	return &idnodev1.SeedIdentityResponse{Value: now.GetValue(), LogIndex: now.GetLogIndex()}, err
 }
 
-// raisedBy returns how many numbers a seed takes, by this node's state of the identity; it may
-// be too high.
+// raisedBy returns the count of numbers that a seed takes, by this node's state of the identity; it
+// may be too high.
 func (i *identities) raisedBy(req *idnodev1.SeedIdentityRequest, database, name string) uint64 {
 	last := req.Expected // Otherwise nothing happens.
 	if last == nil {
@@ -201,23 +201,6 @@ func nameKey(name string) (folded string, err error) {
 	}
 	folded = docid.Fold(name)
 	return folded, checkFolded(folded, docid.MaxNameBytes, ReasonInvalidName, "name")
-}
-
-// checkFolded bounds names in the state. Folding may lengthen a text by half, so a text that is
-// short enough as written may be too long as a key.
-func checkFolded(folded string, limit int, reason, field string) error {
-	if len(folded) > limit {
-		return invalid(reason, field, "%s is %d bytes long without regard to case, more than the %d that are allowed", field, len(folded), limit)
-	}
-	return nil
-}
-
-func databaseKey(database string) (string, error) {
-	database, err := docid.ParseDatabase(database)
-	if err != nil {
-		return "", badForm(err, "")
-	}
-	return docid.Fold(database), nil
 }
 
 // upTo returns a number of a request that is in 1 to most; 0 means otherwise.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 func TestIdentity(t *testing.T) {
@@ -145,7 +146,7 @@ func checkLimit(t *testing.T, call func(node) error, reason, field string) {
 		return
 	}
 	wantError(t, err, InvalidArgument, reason, field)
-	if n.world.proposals() != 0 {
+	if n.world.Proposals() != 0 {
 		t.Error("a refused request was proposed")
 	}
 }
@@ -192,7 +193,7 @@ func TestNextIdentities(t *testing.T) {
 		t.Errorf("%d calls are in flight afterwards", got)
 	}
 
-	w.set(func(w *world) { w.fail, w.lose = outcome.NewUnknown(outcome.Deadline, nil), true })
+	w.Set(func(f *fsmtest.Faults) { f.Fail, f.Lost = outcome.NewUnknown(outcome.Deadline, nil), true })
 	_, errs = n.NextIdentities(context.Background(),
 		[]*idnodev1.NextIdentityRequest{{Name: "a"}, {Name: "a", RequestId: &idnodev1.RequestId{Id: "2"}}})
 	wantError(t, errs[0], Aborted, ReasonOutcomeUnknown, "")

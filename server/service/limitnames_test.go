@@ -11,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 // makers are the ways in which a caller brings a name into being.
@@ -57,7 +58,7 @@ var makers = map[string]func(ctx context.Context, n node, name string) error{
 	},
 }
 
-// beyondLimit says whether a call was refused for a limit of its caller.
+// beyondLimit reports whether a call was refused for a limit of its caller.
 func beyondLimit(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Reason == ReasonRateLimited
@@ -76,13 +77,13 @@ func TestNewNamesOfACaller(t *testing.T) {
 					t.Fatalf("%s: %v", name, err)
 				}
 			}
-			before := w.proposals()
+			before := w.Proposals()
 			err := ask(as("shop"), n, "four")
 			wantError(t, err, ResourceExhausted, ReasonRateLimited, "")
 			if after := err.(*Error).RetryAfter; after < 15*time.Minute || after > 20*time.Minute {
 				t.Errorf("to be tried again after %s", after)
 			}
-			if w.proposals() != before {
+			if w.Proposals() != before {
 				t.Error("a name beyond the limit was proposed")
 			}
 			for _, name := range []string{"one", "Two", "three"} {
@@ -157,7 +158,7 @@ func TestANewNameCountsOnce(t *testing.T) {
 	n := newNode(t, w, nil)
 	limits(t, n, rights.Limit{Principals: []string{"shop"}, NewNamesPerHour: 1})
 	release := make(chan struct{})
-	w.set(func(w *world) { w.block = release })
+	w.Set(func(f *fsmtest.Faults) { f.Gate = release })
 	const calls = 20
 	errs := make(chan error, calls)
 	var callers sync.WaitGroup
@@ -167,7 +168,7 @@ func TestANewNameCountsOnce(t *testing.T) {
 			errs <- err
 		})
 	}
-	for w.held() < calls && len(errs) == 0 {
+	for w.Held() < calls && len(errs) == 0 {
 		runtime.Gosched()
 	}
 	close(release)

@@ -100,7 +100,7 @@ func (c *limited) takeIDs(now time.Time, n int64) error {
 	return nil
 }
 
-// untilAllowed returns after what time a limiter that refused n events may allow them.
+// untilAllowed returns the time until a limiter that refused n events may allow them.
 func untilAllowed(l *rate.Limiter, now time.Time, n int) time.Duration {
 	after := l.ReserveN(now, n)
 	defer after.CancelAt(now)
@@ -126,8 +126,7 @@ func (c *limited) debit(now time.Time, n int64) {
 
 func (c *limited) burst() int64 { return min(max(c.limit.IDsPerSecond, minBurst), maxBurst) }
 
-// giveBack takes ids off what was counted. No caller comes to be further ahead by it
-// than takeIDs allows.
+// giveBack subtracts ids from the count. It never puts a caller further ahead than takeIDs allows.
 func (c *limited) giveBack(now time.Time, n int64) {
 	if c == nil || c.ids == nil || n <= 0 {
 		return
@@ -135,7 +134,7 @@ func (c *limited) giveBack(now time.Time, n int64) {
 	c.ids.ReserveN(now, -int(n)) // Fewer than none: a Limiter bounds its tokens when it is asked next.
 }
 
-// target is what a call may bring into being. Database and name are folded.
+// target is the name that a call may create. Database and name are folded.
 type target struct {
 	kind           targetKind
 	database, name string
@@ -144,7 +143,7 @@ type target struct {
 type targetKind byte
 
 const (
-	// targetNothing is of calls that make no name.
+	// targetNothing is the target of calls that create no name.
 	targetNothing targetKind = iota
 	targetIdentity
 	targetTag
@@ -155,9 +154,9 @@ const (
 	targetNumber
 )
 
-// knows reports whether a call creates nothing new, by this node's state. A name unknown to it
-// counts as new; but until it has caught up after its start, it cannot decide, and a caller must
-// not pay for names that existed before.
+// knows reports whether a call creates nothing new, by this node's state. A name that is not in the
+// state counts as new. Until the node has caught up after its start it cannot decide: callers must
+// not be charged for names that existed before.
 func (a *admission) knows(what target) bool {
 	if what.kind != targetDatabase && !a.caughtUp() {
 		return true
@@ -167,7 +166,7 @@ func (a *admission) knows(what target) bool {
 		_, ok := a.state.Identity(what.database, what.name)
 		return ok
 	case targetTag:
-		// HiLo also knows tags that are not there, where there is a floor for all.
+		// HiLos also returns tags without a counter, where there is a floor for all.
 		first := a.state.HiLos(what.database, what.name, "", 1)
 		return len(first) == 1 && first[0].Tag == what.name
 	case targetClaim:

@@ -11,6 +11,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/hilo"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 func limits(t *testing.T, n node, list ...rights.Limit) {
@@ -31,7 +32,7 @@ func newLimitedNode(t *testing.T, list ...rights.Limit) node {
 func TestCallsInFlightOfACaller(t *testing.T) {
 	n := newLimitedNode(t, rights.Limit{Principals: []string{"shop"}, InFlight: 2})
 	release := make(chan struct{})
-	n.world.set(func(w *world) { w.block = release })
+	n.world.Set(func(f *fsmtest.Faults) { f.Gate = release })
 	done := make(chan error, 2)
 	for range 2 {
 		go func() {
@@ -128,7 +129,7 @@ func TestClaimsOfACaller(t *testing.T) {
 			wantError(t, err, ResourceExhausted, ReasonRateLimited, "")
 		}
 	}
-	// What the time gave that the test took.
+	// The refill during the test's own time.
 	if most := minBurst + 1 + int(perSecond*time.Since(begin).Seconds()); given > most {
 		t.Errorf("%d claims were let in, more than %d", given, most)
 	}

@@ -23,9 +23,9 @@ const (
 	MaxMergeBytes = 36_000
 	// MaxMergeTags bounds the given tags of one call.
 	MaxMergeTags = 100
-	// maxRecordBytes is above what a group has room for.
+	// maxRecordBytes is more than a group may have.
 	maxRecordBytes = 64 << 10
-	// maxResumeBytes is how long the resume of an answer can be: a name and two
+	// maxResumeBytes is the greatest length of an answer's resume: a name and two
 	// numbers.
 	maxResumeBytes = docid.MaxNameBytes + 32
 )
@@ -52,7 +52,7 @@ func (m *merges) importSeries(ctx context.Context, req *idnodev1.ImportSeriesReq
 	}
 	record := &raftlogv1.SeriesImport{}
 	if err := exactproto.Unmarshal(req.GetRecord(), record); err != nil {
-		return nil, invalid(ReasonInvalidMerge, "record", "the record is not one of a backup: %v", err)
+		return nil, invalid(ReasonInvalidMerge, "record", "the record is not that of a backup: %v", err)
 	}
 	name, numbers := imported(record)
 	has := map[string]int{"numbers": numbers}
@@ -61,13 +61,13 @@ func (m *merges) importSeries(ctx context.Context, req *idnodev1.ImportSeriesReq
 	return &idnodev1.ImportSeriesResponse{LogIndex: result.GetLogIndex(), More: result.GetValue() > 0}, err
 }
 
-// imported returns the series that a record is of, and how many numbers it has.
+// imported returns the series of a record, and its count of numbers.
 func imported(record *raftlogv1.SeriesImport) (name string, numbers int) {
 	return cmp.Or(record.GetSeries().GetName(), record.GetNumbers().GetName()), len(record.GetNumbers().GetNumbers())
 }
 
-// MergeCluster takes over which tags were given in a backup's cluster, and where
-// counters of unknown names begin. It may be repeated.
+// MergeCluster merges the tags of a backup's cluster, and the floor at which counters of unknown
+// names begin. It may be repeated.
 func (m *merges) MergeCluster(ctx context.Context, req *idnodev1.MergeClusterRequest) (*idnodev1.MergeClusterResponse, error) {
 	return call(ctx, m.calls, "MergeCluster", req, m.mergeCluster)
 }
@@ -92,7 +92,7 @@ func (m *merges) mergeCluster(ctx context.Context, req *idnodev1.MergeClusterReq
 	}, err
 }
 
-// recordedMerge and recordedRequest are what the audit log has of a cluster's merge.
+// recordedMerge and recordedRequest are the audit log's record of a cluster's merge.
 type recordedMerge struct {
 	Floor, Given int64
 	Shared       []string
@@ -139,7 +139,7 @@ func mergeClusterOf(req *idnodev1.MergeClusterRequest) (*raftlogv1.MergeCluster,
 	case req.GetFloor() < 0:
 		return nil, invalid(ReasonInvalidFloor, "floor", "the floor %d is negative", req.GetFloor())
 	case len(req.GetResume()) > maxResumeBytes || !utf8.ValidString(req.GetResume()):
-		return nil, invalid(ReasonInvalidMerge, "resume", "it is not what an answer said")
+		return nil, invalid(ReasonInvalidMerge, "resume", "it is not the resume position of an answer")
 	case len(req.GetTags()) > MaxMergeTags:
 		return nil, invalid(ReasonInvalidMerge, "tags", "there are %d tags, at most %d are allowed", len(req.GetTags()), MaxMergeTags)
 	}

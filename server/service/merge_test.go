@@ -13,6 +13,7 @@ import (
 	"github.com/idnode/idnode/backup"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 // newMergeWorld is a world and its service.
@@ -36,13 +37,13 @@ func TestMergedNamesAreCheckedAndFolded(t *testing.T) {
 	if err != nil || res.Created != 2 || res.Claimed != 1 || res.LogIndex == 0 {
 		t.Fatalf("%+v %v", res, err)
 	}
-	if c, ok := w.state.Identity("shop", "invoices"); !ok || c.Last != 7 {
+	if c, ok := w.State.Identity("shop", "invoices"); !ok || c.Last != 7 {
 		t.Errorf("%v %v", c, ok)
 	}
-	if c, ok := w.state.HiLo("shop", "users"); !ok || c.Max != 64 {
+	if c, ok := w.State.HiLo("shop", "users"); !ok || c.Max != 64 {
 		t.Errorf("%v %v", c, ok)
 	}
-	if claimed := w.state.Claims("shop", "users/ayende", "", 2); !slices.Equal(claimed, []string{"users/ayende"}) {
+	if claimed := w.State.Claims("shop", "users/ayende", "", 2); !slices.Equal(claimed, []string{"users/ayende"}) {
 		t.Errorf("claimed: %q", claimed)
 	}
 }
@@ -67,18 +68,18 @@ func TestEachDatabaseIsMergedByItself(t *testing.T) {
 	}
 	_, err = s.MergeCounters(t.Context(), mergeIn(claim("c", "x"), claim("d", "x"), claim("a", "y")))
 	wantError(t, err, ResourceExhausted, ReasonQuota, "")
-	if got := w.state.Databases(); !slices.Equal(got, []string{"a", "b", "c"}) || len(w.state.Claims("a", "y", "", 2)) != 1 {
-		t.Errorf("databases %q, claimed %q", got, w.state.Claims("a", "", "", 9))
+	if got := w.State.Databases(); !slices.Equal(got, []string{"a", "b", "c"}) || len(w.State.Claims("a", "y", "", 2)) != 1 {
+		t.Errorf("databases %q, claimed %q", got, w.State.Claims("a", "", "", 9))
 	}
 	_, err = s.MergeCounters(t.Context(), mergeIn(&idnodev1.DatabaseMerge{Database: "empty"}))
-	if got := w.state.Databases(); err != nil || len(got) != 3 {
+	if got := w.State.Databases(); err != nil || len(got) != 3 {
 		t.Errorf("nothing is merged: %v; databases %q", err, got)
 	}
 }
 
 func TestADryRunChangesNothing(t *testing.T) {
 	w, s := newMergeWorld(t)
-	_, before := w.state.Hash()
+	_, before := w.State.Hash()
 	req := mergeIn(&idnodev1.DatabaseMerge{Identities: []*idnodev1.IdentityValue{{Name: "users", Value: 7}}})
 	req.DryRun = true
 	res, err := s.MergeCounters(t.Context(), req)
@@ -88,7 +89,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 	same(t, res, &idnodev1.MergeCountersResponse{Created: 1, Changes: []*idnodev1.CounterChange{
 		{Kind: idnodev1.CounterKind_COUNTER_KIND_IDENTITY, Name: "users", Created: true, After: 7, Database: "default"},
 	}, Growth: []*idnodev1.MergeGrowth{{Databases: 1, Identities: 1, Bytes: 5}}})
-	if _, after := w.state.Hash(); before != after {
+	if _, after := w.State.Hash(); before != after {
 		t.Error("the state changed")
 	}
 }
@@ -120,10 +121,10 @@ func TestMergesThatAreRefused(t *testing.T) {
 		},
 		"too long at all": {mergeIn(&idnodev1.DatabaseMerge{Claims: slices.Repeat([]string{strings.Repeat("x", 1000)}, 50)}), "INVALID_MERGE"},
 	} {
-		proposed := w.proposed
+		proposed := w.Proposals()
 		_, err := s.MergeCounters(t.Context(), c.req)
-		if e := new(Error); !errors.As(err, &e) || e.Reason != c.reason || w.proposed != proposed {
-			t.Errorf("%s: %v, proposed %d times", name, err, w.proposed-proposed)
+		if e := new(Error); !errors.As(err, &e) || e.Reason != c.reason || w.Proposals() != proposed {
+			t.Errorf("%s: %v, proposed %d times", name, err, w.Proposals()-proposed)
 		}
 	}
 	for name, req := range map[string]*idnodev1.MergeClusterRequest{
@@ -152,7 +153,7 @@ func TestABackupIsTheState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	index, hash := w.state.Hash()
+	index, hash := w.State.Hash()
 	if r.Header().GetLogIndex() != index || r.Header().GetStateHash() != hash {
 		t.Errorf("header %v at index %d", r.Header(), index)
 	}
@@ -229,7 +230,7 @@ func TestOneBackupForEachCaller(t *testing.T) {
 
 func TestBackupsThatAreRefused(t *testing.T) {
 	w, s := newMergeWorld(t)
-	w.unreadable = outcome.NewNotApplied(outcome.NoQuorum, nil)
+	w.Set(func(f *fsmtest.Faults) { f.Unreadable = outcome.NewNotApplied(outcome.NoQuorum, nil) })
 	if err := s.Backup(t.Context(), linearizable, io.Discard); err == nil {
 		t.Error("a linearizable backup without a quorum")
 	}

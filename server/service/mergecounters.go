@@ -13,10 +13,10 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// maxGrowth is above what a cluster can have of anything.
+// maxGrowth is more than a cluster can have of anything.
 const maxGrowth = 1 << 50
 
-// databaseMerge is what is merged in a database: names are folded.
+// databaseMerge is the part of a merge for one database: names are folded.
 type databaseMerge struct {
 	database string
 	*raftlogv1.Merge
@@ -38,7 +38,7 @@ func (m *merges) mergeCounters(ctx context.Context, req *idnodev1.MergeCountersR
 	if err != nil {
 		return nil, err
 	}
-	// Counters that were raised stay so for good: a matter of the whole cluster.
+	// A raise of counters is permanent, and so concerns the whole cluster.
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (m *merges) mergeCounters(ctx context.Context, req *idnodev1.MergeCountersR
 	}
 	total := &idnodev1.MergeCountersResponse{}
 	err = m.audited(ctx, record, func() (done change, err error) {
-		err = m.named(ctx, false, true, func(principal *string) error {
+		err = m.proposeAsCaller(ctx, false, true, func(principal *string) error {
 			total.Reset()
 			return m.mergeAll(ctx, parts, principal, total)
 		})
@@ -67,8 +67,8 @@ func (m *merges) mergeCounters(ctx context.Context, req *idnodev1.MergeCountersR
 	return total, nil
 }
 
-// mergeAll proposes all parts at once, each as an operation of its own, and adds what they did. The error is the first
-// one; other parts may have been merged.
+// mergeAll proposes all parts at once, each as an operation of its own, and adds up their results. It returns the
+// first error; other parts may have been merged.
 func (m *merges) mergeAll(ctx context.Context, parts []databaseMerge, principal *string,
 	total *idnodev1.MergeCountersResponse,
 ) error {
@@ -84,7 +84,7 @@ func (m *merges) mergeAll(ctx context.Context, parts []databaseMerge, principal 
 	return internalCodec(cmp.Or(errs...))
 }
 
-// add adds what the result of a merge says.
+// add adds the result of a merge.
 func add(total *idnodev1.MergeCountersResponse, p databaseMerge, answer []byte) error {
 	result, err := op.DecodeResult(answer)
 	if err == nil && !isAnswerTo(p.Merge, result) {
@@ -119,8 +119,8 @@ func counted(parts []databaseMerge) map[string]int {
 	return count
 }
 
-// previewMerge refuses what there is no room for, with what others add already. If only that is judged, it says
-// nothing of changes.
+// previewMerge refuses a merge for which there is no room, counting the given growth of earlier merges. If
+// judging is set, it does not report changes.
 func (m *merges) previewMerge(ctx context.Context, parts []databaseMerge, judging bool, all fsm.Growth,
 ) (*idnodev1.MergeCountersResponse, error) {
 	if _, err := m.settle(ctx, idnodev1.Consistency_CONSISTENCY_LINEARIZABLE); err != nil {
@@ -161,7 +161,7 @@ func changeOf(database string, c fsm.MergeChange) *idnodev1.CounterChange {
 	return change
 }
 
-// mergesOf checks and folds what is merged.
+// mergesOf checks and folds the parts of a merge.
 func mergesOf(databases []*idnodev1.DatabaseMerge) ([]databaseMerge, error) {
 	if len(databases) > MaxMergeNames {
 		return nil, invalid(ReasonInvalidMerge, "databases", "there are %d databases, at most %d are allowed", len(databases), MaxMergeNames)
@@ -173,7 +173,7 @@ func mergesOf(databases []*idnodev1.DatabaseMerge) ([]databaseMerge, error) {
 			return nil, err
 		}
 		if seen[p.database] {
-			return nil, invalid(ReasonInvalidMerge, "databases", "the database %.80q is there twice", p.database)
+			return nil, invalid(ReasonInvalidMerge, "databases", "the database %.80q is listed twice", p.database)
 		}
 		seen[p.database] = true
 		names, size = names+len(p.GetIdentities())+len(p.GetHilos())+len(p.GetClaims()), size+bytes
@@ -186,7 +186,8 @@ func mergesOf(databases []*idnodev1.DatabaseMerge) ([]databaseMerge, error) {
 	return parts, nil
 }
 
-// mergeOf checks and folds what is merged in a database, and returns how many bytes its names and that of the database have.
+// mergeOf checks and folds the part of a merge for one database, and returns the bytes of its names and of the
+// database's name.
 func mergeOf(req *idnodev1.DatabaseMerge) (p databaseMerge, size int, err error) {
 	merge := &raftlogv1.Merge{}
 	p.Merge = merge
@@ -227,12 +228,12 @@ func mergeOf(req *idnodev1.DatabaseMerge) (p databaseMerge, size int, err error)
 	return p, size, nil
 }
 
-// growthOf checks what a dry run said before.
+// growthOf checks the growth that earlier dry runs returned.
 func growthOf(g *idnodev1.MergeGrowth) (fsm.Growth, error) {
 	all := []int64{g.GetDatabases(), g.GetIdentities(), g.GetHilos(), g.GetClaims(), g.GetBytes()}
 	for _, n := range all {
 		if n < 0 || n > maxGrowth {
-			return fsm.Growth{}, invalid(ReasonInvalidMerge, "already", "%d is not what dry runs have said", n)
+			return fsm.Growth{}, invalid(ReasonInvalidMerge, "already", "%d is not the growth that a dry run returned", n)
 		}
 	}
 	return fsm.Growth{Databases: all[0], Identities: all[1], HiLos: all[2], Claims: all[3], Bytes: all[4]}, nil

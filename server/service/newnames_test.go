@@ -7,12 +7,12 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 )
 
-// A new name with a control character is refused with the reason and the field of
-// what is wrong, and changes nothing.
+// A new name with a control character is refused with the reason and the field of the name, and
+// changes nothing.
 func TestNewNamesWithControlCharacters(t *testing.T) {
 	w := newWorld(t)
 	s, ctx := newNode(t, w, nil), context.Background()
-	_, before := w.state.Hash()
+	_, before := w.State.Hash()
 	for what, call := range map[string]struct {
 		reason, field string
 		err           func(name string) error
@@ -53,7 +53,7 @@ func TestNewNamesWithControlCharacters(t *testing.T) {
 			}
 		}
 	}
-	if _, after := w.state.Hash(); after != before {
+	if _, after := w.State.Hash(); after != before {
 		t.Error("the state has changed")
 	}
 }

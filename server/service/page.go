@@ -15,6 +15,9 @@ const (
 	DefaultPageSize = 100
 	// MaxPageSize is the length of the longest page.
 	MaxPageSize = 1000
+	// MaxSeriesPage is the length of the longest page of series, whatever is asked for: lists of
+	// values may make a definition long.
+	MaxSeriesPage = 500
 )
 
 // paged is a request of the API for a page.
@@ -36,13 +39,14 @@ type Page[T any] struct {
 	Items []T
 	// NextPageToken is empty for the last page.
 	NextPageToken string
-	// LogIndex is what the page is at least as new as; 0 for what is not in the log.
+	// LogIndex is the log index that the page is at least as new as; 0 for listings that are not
+	// from the log.
 	LogIndex uint64
 }
 
 // cursor is where a page begins, checked and folded.
 type cursor struct {
-	// scope is what page tokens of this listing are bound to.
+	// scope is the listing that page tokens are bound to.
 	scope            listing
 	database, prefix string
 	// after is the last name of the page before, or "".
@@ -50,7 +54,7 @@ type cursor struct {
 	size  int
 }
 
-// listing names what is listed, in page tokens: it never changes.
+// listing identifies a listing in page tokens; its numbers never change.
 type listing byte
 
 const (
@@ -65,9 +69,18 @@ const (
 	listScopes     listing = 'o'
 	listNumbers    listing = 'n'
 	listVerified   listing = 'v'
+	listPeriod     listing = 'y'
 	listPools      listing = 'p'
 	listWorkers    listing = 'w'
 )
+
+// longest is the length of a listing's longest page.
+func (l listing) longest() int {
+	if l == listSeries {
+		return MaxSeriesPage
+	}
+	return MaxPageSize
+}
 
 const (
 	tokenVersion = 1
@@ -95,7 +108,7 @@ func (c cursor) at(size int, token string) (cursor, error) {
 	if err != nil {
 		return cursor{}, err
 	}
-	c.size = int(items)
+	c.size = min(int(items), c.scope.longest())
 	if c.after, err = c.parseToken(token); err != nil {
 		return cursor{}, err
 	}
@@ -143,7 +156,7 @@ func (c cursor) parseToken(token string) (string, error) {
 }
 
 func errBadPageToken() error {
-	return invalid(ReasonInvalidPageToken, "page_token", "the page token is not one of this listing")
+	return invalid(ReasonInvalidPageToken, "page_token", "the page token is not of this listing")
 }
 
 // cut takes a page off found, which has one element more than the page if there is a next page.

@@ -47,8 +47,8 @@ func TestPages(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if index != w.state.AppliedIndex() {
-						t.Errorf("log index %d, want %d", index, w.state.AppliedIndex())
+					if index != w.State.AppliedIndex() {
+						t.Errorf("log index %d, want %d", index, w.State.AppliedIndex())
 					}
 					if size > 0 && len(names) > size || pages > 8 {
 						t.Fatalf("%d names on a page of %d, page %d", len(names), size, pages)

@@ -15,10 +15,10 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// named tries a proposal in the name of the caller where that counts, and again with the
-// name where the state says that it must be there. keyed says that there is a request id,
-// and repeatable that the same call again would be safe. The error is an *Error.
-func (b base) named(ctx context.Context, keyed, repeatable bool, try func(principal *string) error) error {
+// proposeAsCaller tries a proposal in the name of the caller where that counts, and again with the
+// name where the state requires it. keyed means that there is a request id, and repeatable that the
+// same call again would be safe. The error is an *Error.
+func (b base) proposeAsCaller(ctx context.Context, keyed, repeatable bool, try func(principal *string) error) error {
 	principal := b.principal(ctx, keyed)
 	err := try(principal)
 	if needsPrincipal(err, principal) {
@@ -30,15 +30,15 @@ func (b base) named(ctx context.Context, keyed, repeatable bool, try func(princi
 	return nil
 }
 
-// needsPrincipal says that an operation was refused only because it does not name its
-// caller: roles came to be after this node had looked for them. Nothing happened, so it
-// is proposed again with the name.
+// needsPrincipal reports whether an operation was refused only because it does not name its caller:
+// roles were set after this node had looked for them. Nothing happened, so it is proposed again
+// with the name.
 func needsPrincipal(err error, principal *string) bool {
 	return principal == nil && op.RefusalOf(err).GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED
 }
 
-// prepare checks the form of a request id, and refuses what allow refuses. It returns the envelope of
-// the operation.
+// prepare checks the form of a request id, and refuses calls that allow refuses. It returns the
+// envelope of the operation.
 func (b base) prepare(ctx context.Context, id *idnodev1.RequestId, need rights.Right, what target, ids int64,
 	f func() fingerprint,
 ) (op.Envelope, error) {
@@ -52,8 +52,8 @@ func (b base) prepare(ctx context.Context, id *idnodev1.RequestId, need rights.R
 	return op.Envelope{Database: what.database, Request: key}, nil
 }
 
-// proposeAudited is propose for a change that is audited as r says, with what changed returns of its
-// result.
+// proposeAudited is propose for a change that is audited with r, and with the values that changed
+// returns for its result.
 func (b base) proposeAudited(ctx context.Context, r audit.Record, e op.Envelope, payload proto.Message, repeatable bool,
 	changed func(*raftlogv1.Result) (before, after any),
 ) (result *raftlogv1.Result, err error) {
@@ -67,18 +67,19 @@ func (b base) proposeAudited(ctx context.Context, r audit.Record, e op.Envelope,
 	return result, err
 }
 
-// thenIs is what proposeAudited records of a change whose result has nothing more to say.
+// thenIs returns the changed function of proposeAudited for a change whose result has no further
+// values.
 func thenIs(after any) func(*raftlogv1.Result) (any, any) {
 	return func(*raftlogv1.Result) (any, any) { return nil, after }
 }
 
-// propose takes the operation that does what the payload says through the log, in the
-// name of the caller where that counts, and returns its result, or nil and an *Error. repeatable says
-// that the same call again is safe without a request id too. See named.
+// propose takes the payload's operation through the log, in the name of the caller where that counts,
+// and returns its result, or nil and an *Error. repeatable means that the same call again is safe
+// without a request id too. See proposeAsCaller.
 func (b base) propose(ctx context.Context, e op.Envelope, payload proto.Message,
 	repeatable bool,
 ) (result *raftlogv1.Result, err error) {
-	err = b.named(ctx, e.Request != nil, repeatable || e.Request != nil, func(principal *string) (err error) {
+	err = b.proposeAsCaller(ctx, e.Request != nil, repeatable || e.Request != nil, func(principal *string) (err error) {
 		e.Principal = cmp.Or(principal, e.Principal)
 		result, err = b.once(ctx, e, payload)
 		return err
@@ -123,13 +124,13 @@ func internalCodec(err error) error {
 	return err
 }
 
-// wrongResult is what a result of another operation's type leads to.
+// wrongResult is the error for a result of another operation's type.
 func wrongResult(want any, got *raftlogv1.Result) error {
 	return internal(fmt.Errorf("the result of %T is a %T", want, got.GetResult()))
 }
 
-// isAnswerTo reports whether a result has what the operation of a payload is answered with, beside the
-// log index: most operations with nothing.
+// isAnswerTo reports whether a result has the fields with which the operation of a payload is
+// answered, beside the log index. Most operations have no such fields.
 func isAnswerTo(payload proto.Message, result *raftlogv1.Result) bool {
 	switch payload.(type) {
 	case *raftlogv1.IdentitySeed, *raftlogv1.IdentityDelete, *raftlogv1.HiLoSet, *raftlogv1.SettingSet,
@@ -150,7 +151,7 @@ func isAnswerTo(payload proto.Message, result *raftlogv1.Result) bool {
 		return result.GetPoolDefined() != nil
 	case *raftlogv1.WorkerAcquire, *raftlogv1.WorkerRenew, *raftlogv1.WorkerEvict:
 		return result.GetWorkerLease() != nil
-	case *raftlogv1.SeriesEnd, *raftlogv1.SeriesReconcile:
+	case *raftlogv1.SeriesTake, *raftlogv1.SeriesEnd, *raftlogv1.SeriesReconcile:
 		return result.GetSeriesNumbers() != nil
 	case *raftlogv1.RolesSet:
 		_, ok := result.GetResult().(*raftlogv1.Result_RolesBefore)

@@ -50,8 +50,8 @@ func TestRaisesBeyondADistanceAreForAdministrators(t *testing.T) {
 		if err := set(0, stands)(as("shop"), n); err != nil {
 			t.Fatal(err)
 		}
-		before := n.world.proposals()
-		if err := tt.raise(as("shop"), n); denied(err) != tt.far || tt.far && n.world.proposals() != before {
+		before := n.world.Proposals()
+		if err := tt.raise(as("shop"), n); denied(err) != tt.far || tt.far && n.world.Proposals() != before {
 			t.Errorf("%s: %v", name, err)
 		}
 		n = newNode(t, n.world, func(c *Config) { c.Guarded, c.Admins = true, []string{"ops"} })

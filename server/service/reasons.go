@@ -38,8 +38,8 @@ const (
 	ReasonInvalidRoles       = "INVALID_ROLES"
 	ReasonInvalidSeries      = "INVALID_SERIES"
 	ReasonInvalidPool        = "INVALID_POOL"
-	// ReasonInvalidRequest is for what the state machine alone found malformed, and
-	// for what an API could not even read.
+	// ReasonInvalidRequest is for requests that only the state machine found malformed, and for
+	// requests that an API could not read.
 	ReasonInvalidRequest = "INVALID_REQUEST"
 
 	// Unavailable: nothing happened, another try or another node may do.
@@ -50,10 +50,10 @@ const (
 	ReasonStopping          = "STOPPING"
 	// ReasonWindowEarly is for Snowflake ids of a node whose window begins later.
 	ReasonWindowEarly = "WINDOW_EARLY"
-	// ReasonReserveTooOld is for a range, from a node that was cut off for so long that
-	// it gives none of its reserve any more.
+	// ReasonReserveTooOld is for a range, from a node that was cut off for so long that it no
+	// longer takes ranges from its reserve.
 	ReasonReserveTooOld = "RESERVE_TOO_OLD"
-	// ReasonAuditFailed is for what the audit log cannot take.
+	// ReasonAuditFailed is for calls that the audit log cannot record.
 	ReasonAuditFailed = "AUDIT_FAILED"
 	// ReasonOutcomeUnknown goes with Unavailable where the same call again is
 	// safe, and with Aborted where it is not.
@@ -121,6 +121,6 @@ const (
 
 	// ReasonCorrupt goes with DataLoss: the node is about to end.
 	ReasonCorrupt = "CORRUPT"
-	// ReasonInternal goes with Internal: the log says more.
+	// ReasonInternal goes with Internal: the log has the cause.
 	ReasonInternal = "INTERNAL"
 )

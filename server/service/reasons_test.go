@@ -49,7 +49,7 @@ func declaredReasons(t *testing.T) []string {
 	return reasons
 }
 
-var firstCell = regexp.MustCompile(`^\| ([A-Z_]+) \|`)
+var firstCell = regexp.MustCompile(`^\| ([A-Z_]+(?:, [A-Z_]+)*) \|`)
 
 // documentedReasons returns the first cells of the page's tables that look like
 // reasons, sorted, each once: some go with two codes.
@@ -57,7 +57,7 @@ func documentedReasons(page string) []string {
 	var reasons []string
 	for line := range strings.Lines(page) {
 		if match := firstCell.FindStringSubmatch(line); match != nil {
-			reasons = append(reasons, match[1])
+			reasons = append(reasons, strings.Split(match[1], ", ")...)
 		}
 	}
 	slices.Sort(reasons)

@@ -19,9 +19,9 @@ const MaxRequestIDBytes = 64
 // fingerprint hashes the use case and every field of a request as the caller
 // wrote it, so that a request id cannot be used for another request unnoticed.
 //
-// Invariant: what two nodes write for the same call is the same. So neither the
-// serving node's tag nor a fresh token nor the marks of a retry belong in it.
-// The encodings are part of the replicated state: they never change.
+// Invariant: two nodes compute the same fingerprint for the same call. So neither the serving
+// node's tag nor a fresh token nor the marks of a retry belong in it. The encodings are part of the
+// replicated state: they never change.
 type fingerprint struct {
 	hashed []byte
 }
@@ -73,7 +73,7 @@ func (f fingerprint) sum() uint64 {
 }
 
 // blockPrefix begins the request id of values that callers of a client take in one call, as in
-// block.HEX.3 for three values. Each of those callers knows it, so no other call may have it:
+// block.HEX.3 for three values. Each of those callers has that id, so no other call may use it:
 // otherwise a caller could take one value for all.
 const blockPrefix = "block."
 
@@ -83,8 +83,8 @@ func ofBlock(id string, values int64) bool {
 	return len(parts) == 3 && parts[2] == strconv.FormatInt(values, 10)
 }
 
-// accept checks the form of a request id, of a call in a database that takes so many values of an
-// identity, and returns the call's key in the state, or nil if it has no request id. database is folded.
+// accept checks the form of a call's request id, and returns the call's key in the state, or nil
+// without a request id. values is the count of identity values that the call takes. database is folded.
 // It is called where the call arrives: a first try that is held up later must not look newer than its
 // retry.
 func (b base) accept(id *idnodev1.RequestId, values int64, database string, f func() fingerprint) (*op.RequestKey, error) {
@@ -93,7 +93,7 @@ func (b base) accept(id *idnodev1.RequestId, values int64, database string, f fu
 		return nil, nil
 	case strings.HasPrefix(id.GetId(), blockPrefix) && (values == 0 || !ofBlock(id.GetId(), values)):
 		return nil, invalid(ReasonInvalidRequestID, "request_id",
-			"request ids that begin with %s name values that callers of one client took together, and no other call", blockPrefix)
+			"request ids that begin with %s are reserved for values that callers of one client take together", blockPrefix)
 	case id.GetId() == "":
 		return nil, invalid(ReasonInvalidRequestID, "request_id", "the request id is empty")
 	case len(id.GetId()) > MaxRequestIDBytes:

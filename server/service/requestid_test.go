@@ -15,10 +15,11 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
-// TestRetry: the same request id gives the same answer and takes nothing, also
-// from another node.
+// TestRetry: a repeated request id returns the first answer and takes nothing, also on another
+// node.
 func TestRetry(t *testing.T) {
 	w := newWorld(t)
 	a := newNode(t, w, nil)
@@ -87,7 +88,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestRetryOfDelete: what succeeded once is not looked at again.
+// TestRetryOfDelete: a call that succeeded is not checked again.
 func TestRetryOfDelete(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
 	ctx := context.Background()
@@ -119,7 +120,7 @@ func TestRetryBeyondTheWindow(t *testing.T) {
 	if _, err := n.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "request-window", Value: 2}); err != nil {
 		t.Fatal(err)
 	}
-	since := w.state.AppliedIndex()
+	since := w.State.AppliedIndex()
 	for i := range 4 {
 		_, err := n.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: "r" + strconv.Itoa(i)}})
 		if err != nil {
@@ -136,8 +137,8 @@ func TestRetryBeyondTheWindow(t *testing.T) {
 	}
 }
 
-// TestFirstTryThatIsHeldUp: it says how far the state was when the call arrived, so
-// it does not count again once its retry was applied and forgotten.
+// TestFirstTryThatIsHeldUp: it carries the state's index from its arrival, so it does not count
+// again once its retry was applied and forgotten.
 func TestFirstTryThatIsHeldUp(t *testing.T) {
 	calls := map[string]func(n node, id *idnodev1.RequestId) error{
 		"next identity": func(n node, id *idnodev1.RequestId) error {
@@ -190,15 +191,15 @@ func TestFirstTryThatIsHeldUp(t *testing.T) {
 			must(callSeed(&idnodev1.SeedIdentityRequest{Name: "d", Value: 3})(n))
 			_, err = n.Claim(context.Background(), &idnodev1.ClaimRequest{Id: "c/1"})
 			must(err)
-			since := w.state.AppliedIndex()
+			since := w.State.AppliedIndex()
 
-			w.set(func(w *world) { w.block = applied })
+			w.Set(func(f *fsmtest.Faults) { f.Gate = applied })
 			late := make(chan error)
 			go func() { late <- call(n, &idnodev1.RequestId{Id: "r"}) }()
-			for w.held() == 0 {
+			for w.Held() == 0 {
 				runtime.Gosched()
 			}
-			w.set(func(w *world) { w.block = nil })
+			w.Set(func(f *fsmtest.Faults) { f.Gate = nil })
 			must(call(n, &idnodev1.RequestId{Id: "r", RetrySince: proto.Uint64(since)}))
 			must(callNext(&idnodev1.NextIdentityRequest{Name: "other", RequestId: &idnodev1.RequestId{Id: "other"}})(n))
 			close(applied)
@@ -221,8 +222,8 @@ func (s staleRetry) AppliedIndex() uint64 {
 	return s.State.AppliedIndex()
 }
 
-// TestFirstTryOnANodeThatIsBehind: what nobody has ever tried is not refused for good
-// because the node that took it in has just started.
+// TestFirstTryOnANodeThatIsBehind: a call that was never tried before is not refused permanently
+// because the node that accepted it has just started.
 func TestFirstTryOnANodeThatIsBehind(t *testing.T) {
 	w := newWorld(t)
 	var behind atomic.Bool
@@ -244,7 +245,7 @@ func TestFirstTryOnANodeThatIsBehind(t *testing.T) {
 		"without a request id": callNext(&idnodev1.NextIdentityRequest{Name: "u"}),
 		"with its own index": callNext(&idnodev1.NextIdentityRequest{
 			Name:      "u",
-			RequestId: &idnodev1.RequestId{Id: "r2", RetrySince: proto.Uint64(w.state.AppliedIndex())},
+			RequestId: &idnodev1.RequestId{Id: "r2", RetrySince: proto.Uint64(w.State.AppliedIndex())},
 		}),
 	} {
 		if err := call(started); err != nil {
@@ -257,16 +258,16 @@ func TestFirstTryOnANodeThatIsBehind(t *testing.T) {
 	}
 }
 
-// TestAnswerLost: the operation counted, the answer did not arrive, and the same
-// call again gives what the first one took.
+// TestAnswerLost: the operation counted, the answer did not arrive, and the same call again returns
+// the values of the first.
 func TestAnswerLost(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)
 	req := &idnodev1.NextIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: "r"}}
-	w.set(func(w *world) { w.fail, w.lose = outcome.NewUnknown(outcome.LeadershipLost, nil), true })
+	w.Set(func(f *fsmtest.Faults) { f.Fail, f.Lost = outcome.NewUnknown(outcome.LeadershipLost, nil), true })
 	_, err := n.NextIdentity(context.Background(), req)
 	wantError(t, err, Unavailable, ReasonOutcomeUnknown, "")
-	w.set(func(w *world) { w.fail = nil })
+	w.Set(func(f *fsmtest.Faults) { f.Fail = nil })
 	res, err := n.NextIdentity(context.Background(), req)
 	if err != nil || res.Blocks[0].First != 1 {
 		t.Fatalf("%+v %v", res, err)
@@ -294,8 +295,8 @@ func TestTheRequestIDOfABlock(t *testing.T) {
 	}
 }
 
-// TestRequestKeyFormat pins what is part of the replicated state: two nodes of
-// different releases must agree on it.
+// TestRequestKeyFormat pins a part of the replicated state: two nodes of different releases must
+// agree on it.
 func TestRequestKeyFormat(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
 	since := uint64(4)
@@ -349,5 +350,5 @@ func TestUnknownResult(t *testing.T) {
 type oddProposer struct{ Proposer }
 
 func (oddProposer) Propose(context.Context, []byte) ([]byte, error) {
-	return encodeForTest(&raftlogv1.Result{Result: &raftlogv1.Result_Member{Member: &raftlogv1.MemberResult{}}})
+	return proto.Marshal(&raftlogv1.Result{Result: &raftlogv1.Result_Member{Member: &raftlogv1.MemberResult{}}})
 }

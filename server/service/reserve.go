@@ -18,8 +18,8 @@ const (
 	// reserveWait and a quarter of the caller's time bound the wait for the cluster where
 	// the node has numbers in reserve.
 	reserveWait = 500 * time.Millisecond
-	// maxAnswered is how many calls with a request id are remembered that got a range
-	// from the reserve.
+	// maxAnswered bounds the remembered calls with a request id that got a range from
+	// the reserve.
 	maxAnswered = 16_384
 )
 
@@ -54,20 +54,20 @@ func (r *ranges) takeRange(ctx context.Context, w *wantedRange) (*idnodev1.NextR
 		}
 		if now.tooLong {
 			err = unavailable(ReasonReserveTooOld,
-				"the node has been cut off for so long that it gives no ranges of its reserve any more", retryQuorum, err)
+				"the node has been cut off for too long to issue ranges of its reserve", retryQuorum, err)
 		}
 	}
 	return got, err
 }
 
-// reserveNow is what a node knows of its reserve when it is asked for a range.
+// reserveNow is the state of a node's reserve when the node is asked for a range.
 type reserveNow struct {
-	// known is the greatest number of the tag of which this node knows that the cluster gave
-	// it. The leader's answers are ahead of the node's own state.
+	// known is the greatest number of the tag that, as far as this node has learnt, the cluster
+	// issued. The leader's answers are ahead of the node's own state.
 	known int64
 	// fits means that there is a reserve, and that the caller can use a range of it: all its
-	// numbers are known. A caller that knows a higher taken number has called a node that is
-	// ahead, or the counter was lost.
+	// numbers are known. A caller that has seen a higher number has called a node that is ahead, or
+	// the counter was lost.
 	fits            bool
 	cutOff, tooLong bool
 }
@@ -98,15 +98,15 @@ func (r *ranges) tryCluster(ctx context.Context, w *wantedRange, now reserveNow)
 	return r.fromCluster(ctx, w)
 }
 
-// outOfReach reports whether the reserve may replace the cluster's range. If the cluster issued
-// one nevertheless, its numbers are a gap.
+// outOfReach reports whether the reserve may replace the cluster's range. If the cluster issued a
+// range nevertheless, its numbers are a gap.
 func outOfReach(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && (e.Reason == ReasonNoQuorum || e.Reason == ReasonLeaderUnreachable || e.Reason == ReasonOutcomeUnknown)
 }
 
-// fromReserve takes a range from the reserve, or finds the range that the call got before, which
-// is counted. It returns nil if it has none.
+// fromReserve takes a range from the reserve, or finds the range that the call got before, which is
+// counted. It returns nil if the reserve has no range.
 func (r *ranges) fromReserve(caller string, w *wantedRange) *idnodev1.NextRangeResponse {
 	r.answered.mu.Lock()
 	defer r.answered.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 // fakeReserves has the numbers from next to high of every tag.
@@ -55,20 +56,22 @@ func newReserving(t *testing.T, change func(*Config)) (node, *fakeReserves) {
 	return n, f
 }
 
-func noQuorum(w *world) { w.fail = outcome.NewNotApplied(outcome.NoQuorum, errors.New("no leader")) }
+func noQuorum(f *fsmtest.Faults) {
+	f.Fail = outcome.NewNotApplied(outcome.NoQuorum, errors.New("no leader"))
+}
 
 func TestARangeComesFromTheReserveWhenTheClusterIsOutOfReach(t *testing.T) {
-	for what, lose := range map[string]func(w *world, f *fakeReserves){
-		"not applied": func(w *world, _ *fakeReserves) { noQuorum(w) },
-		"unknown": func(w *world, _ *fakeReserves) {
-			w.fail = outcome.NewUnknown(outcome.Deadline, errors.New("no answer"))
+	for what, lose := range map[string]func(*fsmtest.Faults, *fakeReserves){
+		"not applied": func(f *fsmtest.Faults, _ *fakeReserves) { noQuorum(f) },
+		"unknown": func(f *fsmtest.Faults, _ *fakeReserves) {
+			f.Fail = outcome.NewUnknown(outcome.Deadline, errors.New("no answer"))
 		},
-		"known to be cut off": func(_ *world, f *fakeReserves) { f.cutOff = true },
+		"known to be cut off": func(_ *fsmtest.Faults, f *fakeReserves) { f.cutOff = true },
 	} {
 		t.Run(what, func(t *testing.T) {
 			n, f := newReserving(t, nil)
-			n.world.set(func(w *world) { lose(w, f) })
-			before := n.world.proposals()
+			n.world.Set(func(faults *fsmtest.Faults) { lose(faults, f) })
+			before := n.world.Proposals()
 			got, err := n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Tag: "Users", Separator: "+", Size: 10, LastMax: 100})
 			if err != nil {
 				t.Fatal(err)
@@ -79,7 +82,7 @@ func TestARangeComesFromTheReserveWhenTheClusterIsOutOfReach(t *testing.T) {
 			if len(got.Token) != tokenBytes || f.took[1] != (hilo.Range{Low: 1, High: 10}) {
 				t.Errorf("%+v, %v were taken", got, f.took)
 			}
-			if f.cutOff && n.world.proposals() != before {
+			if f.cutOff && n.world.Proposals() != before {
 				t.Error("a node that knows that it is cut off asks the cluster")
 			}
 		})
@@ -97,7 +100,7 @@ func TestTheClusterIsNotAwaitedForLong(t *testing.T) {
 			n, _ := newReserving(t, nil)
 			block := make(chan struct{})
 			defer close(block)
-			n.world.set(func(w *world) { w.block = block })
+			n.world.Set(func(f *fsmtest.Faults) { f.Gate = block })
 			ctx := t.Context()
 			if deadline > 0 {
 				bounded, cancel := context.WithTimeout(ctx, deadline)
@@ -125,7 +128,7 @@ func TestTheSizeFromTheReserveFollowsThePolicy(t *testing.T) {
 		got.High != 100 || got.Size != 36 {
 		t.Fatalf("the rest of the reserve: %+v %v", got, err)
 	}
-	n.world.set(noQuorum)
+	n.world.Set(noQuorum)
 	_, err = n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Tag: "users"})
 	wantError(t, err, Unavailable, ReasonNoQuorum, "")
 }
@@ -172,11 +175,11 @@ func TestTheReserveRemembersABoundedNumberOfCalls(t *testing.T) {
 	}
 }
 
-// TestWhatTheReserveMustNotAnswer: a caller that knows of a number that this node has not
-// heard of, one that must have low numbers, one without the right, and another call.
+// TestWhatTheReserveMustNotAnswer: a caller that has seen a number that this node has not, a caller
+// that needs low numbers, a caller without the right, and another call.
 func TestWhatTheReserveMustNotAnswer(t *testing.T) {
 	n, f := newReserving(t, nil)
-	n.world.set(noQuorum)
+	n.world.Set(noQuorum)
 	for what, req := range map[string]*idnodev1.NextRangeRequest{
 		"a higher last max": {Tag: "users", LastMax: 101},
 		"a lower max high":  {Tag: "users"},
@@ -200,8 +203,8 @@ func TestWhatTheReserveMustNotAnswer(t *testing.T) {
 	}
 }
 
-// TestALastMaxThatIsNewsDiscardsTheReserve, before the state says so: the node may be cut off
-// by then.
+// TestALastMaxThatIsNewsDiscardsTheReserve, before the state has the new number: the node may be
+// cut off by then.
 func TestALastMaxThatIsNewsDiscardsTheReserve(t *testing.T) {
 	n, f := newReserving(t, nil)
 	if _, err := n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Tag: "users", LastMax: 100}); err != nil || f.discarded != 0 {

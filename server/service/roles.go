@@ -104,7 +104,7 @@ func (r *roles) proposeRoles(ctx context.Context, table []byte, expected *uint64
 	return result.GetLogIndex(), result.GetRolesBefore(), nil
 }
 
-// encodeRoles folds what is compared and returns the table for the log.
+// encodeRoles folds the names that are compared, and returns the table for the log.
 func encodeRoles(r Roles) ([]byte, error) {
 	folded := slices.Clone(r.Roles)
 	for i := range folded {

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"math"
 	"slices"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
-	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
@@ -60,7 +60,7 @@ func (n *numbers) DefineSeries(ctx context.Context, req *idnodev1.DefineSeriesRe
 }
 
 func (n *numbers) defineSeries(ctx context.Context, req *idnodev1.DefineSeriesRequest) (*idnodev1.DefineSeriesResponse, error) {
-	database, name, err := seriesKey(req.GetDatabase(), req.GetName(), "name")
+	database, name, err := keyOf(req.GetDatabase(), req.GetName(), "name")
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +91,11 @@ func (n *numbers) defineSeries(ctx context.Context, req *idnodev1.DefineSeriesRe
 		return nil, invalid(ReasonInvalidSeries, "definition.format", "%v", err)
 	}
 	preview := &idnodev1.SeriesPreview{}
+	if err == nil && f.Scrambled() {
+		define.Secret = make([]byte, series.MaxSecretBytes)
+		_, _ = rand.Read(define.Secret) // It never fails.
+		f = f.WithSecret(define.Secret)
+	}
 	if err == nil {
 		n.preview(preview, f, to)
 	}
@@ -105,7 +110,7 @@ func (n *numbers) defineSeries(ctx context.Context, req *idnodev1.DefineSeriesRe
 	}
 	if req.GetDryRun() || expected > 0 {
 		forgets, suspended, refused := n.state.PreviewSeries(database, time.Now(), define)
-		preview.Forgets = forgets
+		preview.Forgets, preview.ForgetsAllotments = forgets.Numbers, forgets.Allotments
 		switch {
 		case !req.GetDryRun(): // Whether it is refused is for the state to say: it may be a repeated call.
 		case refused != nil:
@@ -124,13 +129,17 @@ func (n *numbers) defineSeries(ctx context.Context, req *idnodev1.DefineSeriesRe
 
 // preview says what a definition means today.
 func (n *numbers) preview(p *idnodev1.SeriesPreview, f *format.Format, to definedAs) {
-	now := time.Now()
-	today := format.DateAt(now.UnixNano(), n.zones.offset(to.TimeZone, now))
+	today := n.zones.date(to.TimeZone, time.Now())
 	p.Values = f.Names()
 	if next, ok := f.BeginsAgain(today); ok {
 		p.BeginsAgain = next.String()
 	}
 	date, values, first := today, f.Samples(), int64(1)
+	for _, a := range to.Allowed {
+		if i := slices.Index(f.Names(), a.GetName()); i >= 0 && len(a.GetValues()) > 0 {
+			values[i] = a.GetValues()[0]
+		}
+	}
 	if len(to.Begins) > 0 {
 		begin := to.Begins[0]
 		if day, given, err := f.ParseScope(begin.Scope); err == nil {
@@ -171,7 +180,7 @@ func (n *numbers) DeleteSeries(ctx context.Context, req *idnodev1.DeleteSeriesRe
 }
 
 func (n *numbers) deleteSeries(ctx context.Context, req *idnodev1.DeleteSeriesRequest) (*idnodev1.DeleteSeriesResponse, error) {
-	database, name, err := seriesKey(req.GetDatabase(), req.GetName(), "name")
+	database, name, err := keyOf(req.GetDatabase(), req.GetName(), "name")
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +199,7 @@ func (n *numbers) CloseScope(ctx context.Context, req *idnodev1.CloseScopeReques
 }
 
 func (n *numbers) closeScope(ctx context.Context, req *idnodev1.CloseScopeRequest) (*idnodev1.CloseScopeResponse, error) {
-	database, name, err := seriesKey(req.GetDatabase(), req.GetSeries(), "series")
+	database, name, err := keyOf(req.GetDatabase(), req.GetSeries(), "series")
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +222,7 @@ func (n *numbers) ResumeSeries(ctx context.Context, req *idnodev1.ResumeSeriesRe
 }
 
 func (n *numbers) resumeSeries(ctx context.Context, req *idnodev1.ResumeSeriesRequest) (*idnodev1.ResumeSeriesResponse, error) {
-	database, name, err := seriesKey(req.GetDatabase(), req.GetSeries(), "series")
+	database, name, err := keyOf(req.GetDatabase(), req.GetSeries(), "series")
 	if err != nil {
 		return nil, err
 	}
@@ -242,20 +251,6 @@ func dateOf(text string) (*int32, error) {
 	return proto.Int32(int32(date)), err
 }
 
-// seriesKey checks and folds the name of a series, which is in a field.
-func seriesKey(database, name, field string) (foldedDatabase, foldedName string, err error) {
-	if foldedDatabase, err = databaseKey(database); err != nil {
-		return "", "", err
-	}
-	if err := docid.ValidateTag(name, docid.DefaultSeparator); err != nil {
-		bad := badForm(err, field)
-		bad.Reason = ReasonInvalidName // A series is named by the rules of tags.
-		return "", "", bad
-	}
-	foldedName = docid.Fold(name)
-	return foldedDatabase, foldedName, checkFolded(foldedName, docid.MaxNameBytes, ReasonInvalidName, field)
-}
-
 func seriesNotFound(name string) *Error {
 	return &Error{Code: NotFound, Reason: ReasonSeriesNotFound, Field: "series", Message: "there is no series " + name}
 }
@@ -271,19 +266,29 @@ func chosen[T ~uint8](enum int32) T {
 }
 
 func definitionOf(m *idnodev1.SeriesDefinition) series.Definition {
-	return series.Definition{
+	d := series.Definition{
 		Format: m.GetFormat(), Reset: chosen[format.Reset](int32(m.GetResetBy())), Order: chosen[series.Order](int32(m.GetOrder())),
 		OnRelease: chosen[series.OnRelease](int32(m.GetOnRelease())), OnExpiry: chosen[series.OnExpiry](int32(m.GetOnExpiry())),
 		ExpiresIn: m.GetExpiresIn().AsDuration(), MaxOpen: m.GetMaxOpen(), MaxKeys: m.GetMaxKeys(), TimeZone: m.GetTimeZone(),
-		MaxAheadDays: m.GetMaxAheadDays(),
+		MaxAheadDays: m.GetMaxAheadDays(), AheadGiven: m != nil && m.MaxAheadDays != nil, MaxLength: m.GetMaxLength(),
 	}
+	for _, a := range m.GetAllowed() {
+		d.Allowed = append(d.Allowed, &raftlogv1.SeriesAllowed{Name: a.GetName(), Values: a.GetValues()})
+	}
+	return d
 }
 
 func definitionMessage(d series.Definition) *idnodev1.SeriesDefinition {
 	m := &idnodev1.SeriesDefinition{
 		Format: d.Format, ResetBy: idnodev1.SeriesReset(d.Reset + 1), Order: idnodev1.SeriesOrder(d.Order + 1),
 		OnRelease: idnodev1.SeriesOnRelease(d.OnRelease + 1), OnExpiry: idnodev1.SeriesOnExpiry(d.OnExpiry + 1),
-		MaxOpen: d.MaxOpen, MaxKeys: d.MaxKeys, TimeZone: d.TimeZone, MaxAheadDays: d.MaxAheadDays,
+		MaxOpen: d.MaxOpen, MaxKeys: d.MaxKeys, TimeZone: d.TimeZone, MaxLength: d.MaxLength,
+	}
+	for _, a := range d.Allowed {
+		m.Allowed = append(m.Allowed, &idnodev1.AllowedValues{Name: a.GetName(), Values: a.GetValues()})
+	}
+	if d.AheadGiven {
+		m.MaxAheadDays = &d.MaxAheadDays
 	}
 	if d.ExpiresIn > 0 {
 		m.ExpiresIn = durationpb.New(d.ExpiresIn)

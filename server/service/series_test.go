@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,13 +16,12 @@ import (
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
-	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
-	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 // newSeriesNode is a node of a cluster that knows series, and has one.
@@ -55,7 +53,7 @@ func bound(keys ...string) (all []*idnodev1.NumberOf) {
 // nothing else is applied meanwhile.
 func TestAFormatWithTwoReadingsReachesNoLog(t *testing.T) {
 	n := newSeriesNode(t, nil)
-	n.world.set(noQuorum)
+	n.world.Set(noQuorum)
 	_, err := n.DefineSeries(t.Context(),
 		&idnodev1.DefineSeriesRequest{Name: "more", Definition: definitionMessage(series.Definition{Format: "{a}{b}{number}"})})
 	wantError(t, err, InvalidArgument, ReasonInvalidSeries, "definition.format")
@@ -133,30 +131,41 @@ func TestTheDayOfTheZone(t *testing.T) {
 	}
 }
 
-// TestWrongRequestsForNumbers name the field, and change nothing.
-func TestWrongRequestsForNumbers(t *testing.T) {
-	n := newSeriesNode(t, nil)
-	ctx := t.Context()
-	if _, err := n.TakeNumbers(ctx, berlin("a")); err != nil {
+// wrongRequests are refused with a field, and change nothing.
+type wrongRequests map[string]struct {
+	do            func() error
+	code          Code
+	reason, field string
+}
+
+func (requests wrongRequests) run(t *testing.T, n node) {
+	t.Helper()
+	if _, err := n.TakeNumbers(t.Context(), berlin("a")); err != nil {
 		t.Fatal(err)
 	}
-	_, hash := n.world.state.Hash()
+	_, hash := n.world.State.Hash()
+	for name, tt := range requests {
+		t.Run(name, func(t *testing.T) {
+			err := tt.do()
+			wantError(t, err, tt.code, tt.reason, tt.field)
+			if conflict := new(Error); tt.reason == ReasonKeyConflict &&
+				(!errors.As(err, &conflict) || conflict.Number == nil || conflict.Number.Text != "INV-BERLIN-2023-000001") {
+				t.Errorf("the first answer is %+v", conflict.Number)
+			}
+		})
+	}
+	if _, after := n.world.State.Hash(); after != hash {
+		t.Error("the state changed")
+	}
+}
+
+func TestWrongTakes(t *testing.T) {
+	n, ctx := newSeriesNode(t, nil), t.Context()
 	take := func(change func(*idnodev1.TakeNumbersRequest)) func() error {
 		return func() error {
 			req := berlin("z")
 			change(req)
 			_, err := n.TakeNumbers(ctx, req)
-			return err
-		}
-	}
-	confirm := func(req *idnodev1.ConfirmNumbersRequest) func() error {
-		return func() error { _, err := n.ConfirmNumbers(ctx, req); return err }
-	}
-	define := func(change func(*idnodev1.DefineSeriesRequest)) func() error {
-		return func() error {
-			req := &idnodev1.DefineSeriesRequest{Name: "more", Definition: definitionMessage(series.Definition{Format: "{number}"})}
-			change(req)
-			_, err := n.DefineSeries(ctx, req)
 			return err
 		}
 	}
@@ -168,11 +177,7 @@ func TestWrongRequestsForNumbers(t *testing.T) {
 	for i := range long {
 		long[i] = fmt.Sprintf("%0128d", i)
 	}
-	for name, tt := range map[string]struct {
-		do            func() error
-		code          Code
-		reason, field string
-	}{
+	wrongRequests{
 		"no series":         {take(func(r *idnodev1.TakeNumbersRequest) { r.Series = "" }), InvalidArgument, ReasonInvalidName, "series"},
 		"an unknown series": {take(func(r *idnodev1.TakeNumbersRequest) { r.Series = "x" }), NotFound, ReasonSeriesNotFound, "series"},
 		"a bad database":    {take(func(r *idnodev1.TakeNumbersRequest) { r.Database = "a b" }), InvalidArgument, "INVALID_DATABASE", "database"},
@@ -205,6 +210,15 @@ func TestWrongRequestsForNumbers(t *testing.T) {
 			take(func(r *idnodev1.TakeNumbersRequest) { r.Keys, r.Values["branch"] = []string{"a"}, "ULM" }), AlreadyExists,
 			ReasonKeyConflict, "keys",
 		},
+	}.run(t, n)
+}
+
+func TestWrongEndsOfNumbers(t *testing.T) {
+	n, ctx := newSeriesNode(t, nil), t.Context()
+	confirm := func(req *idnodev1.ConfirmNumbersRequest) func() error {
+		return func() error { _, err := n.ConfirmNumbers(ctx, req); return err }
+	}
+	wrongRequests{
 		"an unknown key": {
 			confirm(&idnodev1.ConfirmNumbersRequest{Series: "invoices", Keys: bound("z")}), NotFound,
 			ReasonNumberNotFound, "keys",
@@ -218,6 +232,24 @@ func TestWrongRequestsForNumbers(t *testing.T) {
 			_, err := n.VoidNumbers(ctx, &idnodev1.VoidNumbersRequest{Series: "invoices", Keys: bound("a")})
 			return err
 		}, InvalidArgument, ReasonInvalidSeries, "reason"},
+		"an unknown scope": {func() error {
+			_, err := n.CloseScope(ctx, &idnodev1.CloseScopeRequest{Series: "invoices", Scope: []string{"1999", "X"}})
+			return err
+		}, NotFound, ReasonScopeNotFound, "scope"},
+	}.run(t, n)
+}
+
+func TestWrongDefinitions(t *testing.T) {
+	n, ctx := newSeriesNode(t, nil), t.Context()
+	define := func(change func(*idnodev1.DefineSeriesRequest)) func() error {
+		return func() error {
+			req := &idnodev1.DefineSeriesRequest{Name: "more", Definition: definitionMessage(series.Definition{Format: "{number}"})}
+			change(req)
+			_, err := n.DefineSeries(ctx, req)
+			return err
+		}
+	}
+	wrongRequests{
 		"no such zone": {
 			define(func(r *idnodev1.DefineSeriesRequest) { r.Definition.TimeZone = "Mars/Crater" }), InvalidArgument,
 			ReasonInvalidSeries, "definition.time_zone",
@@ -239,10 +271,12 @@ func TestWrongRequestsForNumbers(t *testing.T) {
 			ReasonConcurrency, "expected_version",
 		},
 		"a bad name": {define(func(r *idnodev1.DefineSeriesRequest) { r.Name = `a\b` }), InvalidArgument, ReasonInvalidName, "name"},
-		"an unknown scope": {func() error {
-			_, err := n.CloseScope(ctx, &idnodev1.CloseScopeRequest{Series: "invoices", Scope: []string{"1999", "X"}})
-			return err
-		}, NotFound, ReasonScopeNotFound, "scope"},
+	}.run(t, n)
+}
+
+func TestWrongReadsOfNumbers(t *testing.T) {
+	n, ctx := newSeriesNode(t, nil), t.Context()
+	wrongRequests{
 		"a scope to list": {func() error {
 			_, err := n.ListNumbers(ctx, &idnodev1.ListNumbersRequest{Series: "invoices", Scope: []string{"1999", "X"}})
 			return err
@@ -263,61 +297,19 @@ func TestWrongRequestsForNumbers(t *testing.T) {
 			_, err := n.WhoHas(ctx, &idnodev1.WhoHasRequest{Series: "invoices", By: &idnodev1.WhoHasRequest_Text{Text: "INV-BERLIN-2023-000099"}})
 			return err
 		}, NotFound, ReasonNumberNotFound, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			err := tt.do()
-			wantError(t, err, tt.code, tt.reason, tt.field)
-			if conflict := new(Error); tt.reason == ReasonKeyConflict &&
-				(!errors.As(err, &conflict) || conflict.Number == nil || conflict.Number.Text != "INV-BERLIN-2023-000001") {
-				t.Errorf("the first answer is %+v", conflict.Number)
-			}
-		})
-	}
-	if _, after := n.world.state.Hash(); after != hash {
-		t.Error("the state changed")
-	}
-}
-
-// TestTheLargestCallsFitIntoAGroup of the log, which has 64 KiB for an operation and what
-// comes with it.
-func TestTheLargestCallsFitIntoAGroup(t *testing.T) {
-	n := newSeriesNode(t, nil)
-	var keys []*idnodev1.NumberOf
-	req := berlin()
-	for i := range series.MaxKeys {
-		key := fmt.Sprintf("%0*d", MaxSeriesKeyBytes/series.MaxKeys, i)
-		keys, req.Keys = append(keys, &idnodev1.NumberOf{Key: key, Number: int64(i + 1)}), append(req.Keys, key)
-	}
-	req.Label = strings.Repeat("l", series.MaxLabelBytes)
-	if _, err := n.TakeNumbers(t.Context(), req); err != nil {
-		t.Fatal(err)
-	}
-	void := &idnodev1.VoidNumbersRequest{Series: "invoices", Keys: keys, Reason: strings.Repeat("r", series.MaxReasonBytes)}
-	if _, err := n.VoidNumbers(t.Context(), void); err != nil {
-		t.Fatal(err)
-	}
-	for i := range keys {
-		keys[i].Number = math.MaxInt64
-	}
-	_, end, err := endOf(void, series.Voided, void.Reason)
-	if err != nil {
-		t.Fatal(err)
-	}
-	principal := strings.Repeat("p", 256)
-	operation, err := op.Envelope{Database: strings.Repeat("d", 128), Principal: &principal}.Encode(end)
-	if err != nil || len(operation)+docid.MaxNameBytes > 60<<10 {
-		t.Errorf("the largest call has %d bytes in the log, %v", len(operation), err)
-	}
+	}.run(t, n)
 }
 
 // TestNumbersMayBeAskedForAgain: a call whose outcome is unknown says so, and the same call
 // again gives the same numbers.
 func TestNumbersMayBeAskedForAgain(t *testing.T) {
 	n := newSeriesNode(t, nil)
-	n.world.set(func(w *world) { w.fail, w.lose = outcome.NewUnknown(outcome.Deadline, errors.New("lost")), true })
+	n.world.Set(func(f *fsmtest.Faults) {
+		f.Fail, f.Lost = outcome.NewUnknown(outcome.Deadline, errors.New("lost")), true
+	})
 	_, err := n.TakeNumbers(t.Context(), berlin("a"))
 	wantError(t, err, Unavailable, ReasonOutcomeUnknown, "")
-	n.world.set(func(w *world) { w.fail, w.lose = nil, false })
+	n.world.Set(func(f *fsmtest.Faults) { f.Fail, f.Lost = nil, false })
 	if res, err := n.TakeNumbers(t.Context(), berlin("a")); err != nil || res.Numbers[0].Number != 1 {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -326,9 +318,9 @@ func TestNumbersMayBeAskedForAgain(t *testing.T) {
 // TestANodeThatDoesNotKnowASeries asks the cluster: it may have been defined a moment ago.
 func TestANodeThatDoesNotKnowASeries(t *testing.T) {
 	n := newSeriesNode(t, nil)
-	n.world.set(func(w *world) {
+	n.world.Set(func(f *fsmtest.Faults) {
 		name := "late"
-		w.catchUp = func() {
+		f.CatchUp = func() {
 			if _, err := n.DefineSeries(t.Context(),
 				&idnodev1.DefineSeriesRequest{Name: name, Definition: definitionMessage(series.Definition{Format: "{number}"})}); err != nil {
 				t.Error(err)
@@ -346,8 +338,8 @@ func TestANodeThatDoesNotKnowASeries(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	// A definition that does not fit may be an old one.
-	n.world.set(func(w *world) {
-		w.catchUp = func() {
+	n.world.Set(func(f *fsmtest.Faults) {
+		f.CatchUp = func() {
 			d := series.Definition{Format: "{till}-{number}"}
 			if _, err := n.DefineSeries(t.Context(),
 				&idnodev1.DefineSeriesRequest{Name: "late", Definition: definitionMessage(d), ExpectedVersion: 1}); err != nil {
@@ -359,8 +351,8 @@ func TestANodeThatDoesNotKnowASeries(t *testing.T) {
 	if res, err := n.TakeNumbers(t.Context(), req); err != nil || res.Numbers[0].Text != "7-1" {
 		t.Errorf("%+v, %v", res, err)
 	}
-	n.world.set(func(w *world) {
-		w.catchUp = func() {
+	n.world.Set(func(f *fsmtest.Faults) {
+		f.CatchUp = func() {
 			d := series.Definition{Format: "N{number}"}
 			if _, err := n.DefineSeries(t.Context(),
 				&idnodev1.DefineSeriesRequest{Name: "later still", Definition: definitionMessage(d), ExpectedVersion: 1}); err != nil {
@@ -373,8 +365,8 @@ func TestANodeThatDoesNotKnowASeries(t *testing.T) {
 		text.GetText() != "N7" {
 		t.Errorf("the text in an old format: %q, %v", text, err)
 	}
-	n.world.set(func(w *world) {
-		w.catchUp, w.unreadable = nil, outcome.NewNotApplied(outcome.Unspecified, errors.New("none"))
+	n.world.Set(func(f *fsmtest.Faults) {
+		f.CatchUp, f.Unreadable = nil, outcome.NewNotApplied(outcome.Unspecified, errors.New("none"))
 	})
 	_, err := n.TakeNumbers(t.Context(), &idnodev1.TakeNumbersRequest{Series: "later", Keys: []string{"a"}})
 	wantError(t, err, Unavailable, ReasonNoQuorum, "")
@@ -454,6 +446,12 @@ func TestRightsOnSeries(t *testing.T) {
 			_, err := n.TakeNumbers(ctx, req)
 			return err
 		},
+		"enter": func(ctx context.Context, name string) error {
+			req := berlin("moved")
+			req.Series, req.Number, req.Because = name, 400, "moved"
+			_, err := n.TakeNumbers(ctx, req)
+			return err
+		},
 		"confirm": func(ctx context.Context, name string) error {
 			_, err := n.ConfirmNumbers(ctx, &idnodev1.ConfirmNumbersRequest{Series: name, Keys: bound("a")})
 			return err
@@ -468,6 +466,12 @@ func TestRightsOnSeries(t *testing.T) {
 		},
 		"close": func(ctx context.Context, name string) error {
 			_, err := n.CloseScope(ctx, &idnodev1.CloseScopeRequest{Series: name, Scope: []string{"2023", "BERLIN"}})
+			return err
+		},
+		"allot": func(ctx context.Context, name string) error {
+			_, err := n.AllotNumbers(ctx, &idnodev1.AllotNumbersRequest{
+				Series: name, Scope: []string{"2023", "BERLIN"}, Allotment: &idnodev1.Allotment{From: 500, To: 600},
+			})
 			return err
 		},
 		"resume": func(ctx context.Context, name string) error {
@@ -495,7 +499,7 @@ func TestRightsOnSeries(t *testing.T) {
 	}
 	may := map[string][]string{
 		"till invoices": {"take", "confirm"}, "till orders": nil, "ids invoices": nil,
-		"books invoices": {"void", "release", "close", "resume", "reconcile", "define"},
+		"books invoices": {"enter", "void", "release", "allot", "close", "resume", "reconcile", "define"},
 	}
 	for who, allowed := range may {
 		caller, name, _ := strings.Cut(who, " ")
@@ -653,7 +657,7 @@ func TestUnknownNumbersAreReconciled(t *testing.T) {
 			t.Fatalf("%+v, %v", res, err)
 		}
 	}
-	_, hash := n.world.state.Hash()
+	_, hash := n.world.State.Hash()
 	for field, bad := range map[string]*idnodev1.ReconcileNumbersRequest{
 		"scope":   {Series: "receipts", Scope: []string{"1999"}, Numbers: []*idnodev1.ReconciledNumber{{Number: 1}}},
 		"numbers": {Series: "receipts", Scope: req.Scope, Numbers: []*idnodev1.ReconciledNumber{{Number: 3, Key: "c"}, {Number: 4}}},
@@ -675,7 +679,7 @@ func TestUnknownNumbersAreReconciled(t *testing.T) {
 		_, err := n.ReconcileNumbers(ctx, &idnodev1.ReconcileNumbersRequest{Series: "receipts", Scope: req.Scope, Numbers: numbers})
 		t.Run(name, func(t *testing.T) { wantError(t, err, InvalidArgument, ReasonInvalidSeries, "numbers") })
 	}
-	if _, after := n.world.state.Hash(); after != hash {
+	if _, after := n.world.State.Hash(); after != hash {
 		t.Error("bad requests changed the state")
 	}
 	if found, err := n.WhoHas(ctx,
@@ -731,5 +735,38 @@ func TestResumeSaysWhatTheBooksHave(t *testing.T) {
 	after, err := json.Marshal(last.After)
 	if want := `[{"scope":["2023"],"last":100007,"last_date":"2023-06-30","closed":true}]`; err != nil || string(after) != want {
 		t.Errorf("the audit log says %s, want %s", after, want)
+	}
+}
+
+// TestDefinitionsThereAndBack: each choice of the API is one of package series, its 0 is the
+// default, and one that is unknown stays so.
+func TestDefinitionsThereAndBack(t *testing.T) {
+	for reset := range idnodev1.SeriesReset_name {
+		for order := range idnodev1.SeriesOrder_name {
+			m := &idnodev1.SeriesDefinition{
+				Format: "{number}", ResetBy: idnodev1.SeriesReset(reset), Order: idnodev1.SeriesOrder(order),
+				OnRelease: idnodev1.SeriesOnRelease(min(order, 3)), OnExpiry: idnodev1.SeriesOnExpiry(order),
+				ExpiresIn: durationpb.New(time.Hour), MaxOpen: 3, MaxKeys: 4, TimeZone: "Europe/Berlin", MaxAheadDays: proto.Int32(30),
+				MaxLength: 16, Allowed: []*idnodev1.AllowedValues{{Name: "branch", Values: []string{"BERLIN"}}},
+			}
+			want := proto.CloneOf(m)
+			want.ResetBy, want.Order = max(want.GetResetBy(), 1), max(want.GetOrder(), 1)
+			want.OnRelease, want.OnExpiry = max(want.GetOnRelease(), 1), max(want.GetOnExpiry(), 1)
+			if got := definitionMessage(definitionOf(m)); !proto.Equal(got, want) {
+				t.Errorf("%v is %v", m, got)
+			}
+		}
+	}
+	for _, unknown := range []int32{-1, 256, 257, 1 << 30} {
+		if d := definitionOf(&idnodev1.SeriesDefinition{Order: idnodev1.SeriesOrder(unknown)}); d.Order <= series.OrderOneOpen {
+			t.Errorf("the order %d is %d", unknown, d.Order)
+		}
+	}
+	d := definitionOf(&idnodev1.SeriesDefinition{
+		ResetBy:  idnodev1.SeriesReset_SERIES_RESET_FISCAL_YEAR,
+		OnExpiry: idnodev1.SeriesOnExpiry_SERIES_ON_EXPIRY_REUSE_LOWEST,
+	})
+	if d.Reset != format.ResetFiscalYear || d.OnExpiry != series.ExpiryReuses {
+		t.Errorf("%+v", d)
 	}
 }

@@ -54,8 +54,11 @@ func (n *numbers) template(ctx context.Context, template string) (*format.Format
 		defer end()
 		d = n.templates.define(template)
 	}
-	if d.err != nil {
+	switch {
+	case d.err != nil:
 		return nil, invalid(ReasonInvalidSeries, "format", "%v", d.err)
+	case d.format.Scrambled():
+		return nil, invalid(ReasonInvalidSeries, "format", "has a scrambled number, which depends on a series")
 	}
 	return d.format, nil
 }

@@ -106,7 +106,7 @@ func TestATextWhileRolesChange(t *testing.T) {
 	n.setRoles(t, everything())
 	req := &idnodev1.FormatNumberRequest{Of: &idnodev1.FormatNumberRequest_Format{Format: "{number}"}, Number: 42}
 	for looks := range 6 {
-		late := newNode(t, n.world, func(c *Config) { c.State = &passingRoles{n.world.state, looks} })
+		late := newNode(t, n.world, func(c *Config) { c.State = &passingRoles{n.world.State, looks} })
 		if text, err := late.FormatNumber(as("stranger"), req); text.GetText() != "42" && !denied(err) {
 			t.Errorf("gone after %d looks: %q, %v", looks, text, err)
 		}
@@ -147,5 +147,35 @@ func TestTheFirstNumberNamesThePeriodBefore(t *testing.T) {
 		if err != nil || res.Before == nil || res.Before.Scope[0] != "2022" {
 			t.Errorf("%v: %+v, %v", keys, res.Before, err)
 		}
+	}
+}
+
+// TestScrambledNumbersAreRead by callers with the right to read their series; no answer has the secret, and no format of a
+// caller has one.
+func TestScrambledNumbersAreRead(t *testing.T) {
+	n := newSeriesNode(t, nil)
+	d := &idnodev1.SeriesDefinition{Format: "W{scrambled:8}"}
+	if _, err := n.DefineSeries(t.Context(), &idnodev1.DefineSeriesRequest{Name: "codes", Definition: d}); err != nil {
+		t.Fatal(err)
+	}
+	taken, err := n.TakeNumbers(t.Context(), &idnodev1.TakeNumbersRequest{Series: "codes", Keys: []string{"a", "b"}})
+	if err != nil || taken.Numbers[0].Text == "W00000001" {
+		t.Fatal(taken, err)
+	}
+	for _, number := range taken.Numbers {
+		parsed, err := n.ParseNumber(t.Context(),
+			&idnodev1.ParseNumberRequest{Of: &idnodev1.ParseNumberRequest_Series{Series: "codes"}, Text: number.Text})
+		if err != nil || !parsed.Valid || parsed.Number != number.Number {
+			t.Errorf("%s is %v, %v", number.Text, parsed, err)
+		}
+		found, err := n.WhoHas(t.Context(), &idnodev1.WhoHasRequest{Series: "codes", By: &idnodev1.WhoHasRequest_Text{Text: number.Text}})
+		if err != nil || found.Number.Key != number.Key {
+			t.Errorf("%s is %v, %v", number.Text, found, err)
+		}
+	}
+	of := &idnodev1.FormatNumberRequest_Format{Format: "W{scrambled:8}"}
+	_, err = n.FormatNumber(t.Context(), &idnodev1.FormatNumberRequest{Of: of, Number: 1})
+	if refused := (*Error)(nil); !errors.As(err, &refused) || refused.Field != "format" {
+		t.Errorf("a format of a caller: %v", err)
 	}
 }

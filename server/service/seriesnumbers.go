@@ -29,7 +29,7 @@ func (n *numbers) TakeNumbers(ctx context.Context, req *idnodev1.TakeNumbersRequ
 }
 
 func (n *numbers) takeNumbers(ctx context.Context, req *idnodev1.TakeNumbersRequest) (*idnodev1.TakeNumbersResponse, error) {
-	database, name, err := seriesKey(req.GetDatabase(), req.GetSeries(), "series")
+	database, name, err := keyOf(req.GetDatabase(), req.GetSeries(), "series")
 	if err != nil {
 		return nil, err
 	}
@@ -40,10 +40,17 @@ func (n *numbers) takeNumbers(ctx context.Context, req *idnodev1.TakeNumbersRequ
 	if err := checkSeriesSize("keys", len(keys), size); err != nil {
 		return nil, err
 	}
-	if err := n.allow(ctx, rights.Number, target{database: database, name: name}, int64(len(keys))); err != nil {
+	need := rights.Number
+	if req.GetNumber() != 0 {
+		need = rights.Series
+	}
+	if err := n.allow(ctx, need, target{database: database, name: name}, int64(len(keys))); err != nil {
 		return nil, err
 	}
-	take := &raftlogv1.SeriesTake{Name: name, Keys: keys, Label: req.GetLabel(), ExpiresInNanos: int64(req.GetExpiresIn().AsDuration())}
+	take := &raftlogv1.SeriesTake{
+		Name: name, Keys: keys, Label: req.GetLabel(), ExpiresInNanos: int64(req.GetExpiresIn().AsDuration()),
+		Number: req.GetNumber(), Because: req.GetBecause(),
+	}
 	if take.Date, err = dateOf(req.GetDate()); err != nil {
 		return nil, invalid(ReasonInvalidSeries, "date", "%v", err)
 	}
@@ -59,7 +66,7 @@ func (n *numbers) takeNumbers(ctx context.Context, req *idnodev1.TakeNumbersRequ
 		return nil, err
 	}
 	n.events.numbersTaken(database, name, int64(len(keys)))
-	res := &idnodev1.TakeNumbersResponse{Numbers: numberMessages(taken.GetNumbers()), LogIndex: taken.LogIndex}
+	res := &idnodev1.TakeNumbersResponse{Numbers: numberMessages(taken.GetNumbers()), LogIndex: taken.LogIndex, ScopeBegun: taken.GetBegun()}
 	if before := taken.GetBefore(); before != nil {
 		res.Before = &idnodev1.ScopeLast{Scope: before.GetScope(), Last: before.GetLast()}
 	}
@@ -75,7 +82,29 @@ func (n *numbers) take(ctx context.Context, database string, take *raftlogv1.Ser
 	if err := n.limitNames(ctx, func() []target { return n.newIn(database, take) }); err != nil {
 		return nil, err
 	}
+	if take.GetNumber() != 0 {
+		return n.enter(ctx, database, take)
+	}
 	return n.proposeNumbers(ctx, database, take)
+}
+
+// entered is what the audit log has of a number that a document had already.
+type entered struct {
+	Key     string   `json:"key"`
+	Number  int64    `json:"number"`
+	Values  []string `json:"values"`
+	Date    string   `json:"date,omitempty"`
+	Because string   `json:"because"`
+}
+
+// enter takes the number that a document has already.
+func (n *numbers) enter(ctx context.Context, database string, take *raftlogv1.SeriesTake) (*op.Numbers, error) {
+	after := entered{Key: take.GetKeys()[0], Number: take.GetNumber(), Values: take.GetValues(), Because: take.GetBecause()}
+	if take.Date != nil {
+		after.Date = format.Date(take.GetDate()).String()
+	}
+	result, err := n.change(ctx, audit.EventSeriesEnter, database, take.GetName(), after, take, true)
+	return op.NumbersOf(result), err
 }
 
 // newIn returns the keys that a series does not know, and the scope that they begin.
@@ -96,7 +125,7 @@ func (n *numbers) newIn(database string, take *raftlogv1.SeriesTake) (fresh []ta
 
 // proposeNumbers makes a change that is repeatable, answers with numbers, and is not audited.
 func (n *numbers) proposeNumbers(ctx context.Context, database string, payload proto.Message) (given *op.Numbers, err error) {
-	err = n.named(ctx, false, true, func(principal *string) error {
+	err = n.proposeAsCaller(ctx, false, true, func(principal *string) error {
 		operation, err := op.Envelope{Database: database, Principal: principal}.Encode(payload)
 		if err != nil {
 			return internalCodec(err)
@@ -221,7 +250,7 @@ func (n *numbers) endNumbers(ctx context.Context, event string, req ending, stat
 }
 
 func endOf(req ending, state series.State, reason string) (string, *raftlogv1.SeriesEnd, error) {
-	database, name, err := seriesKey(req.GetDatabase(), req.GetSeries(), "series")
+	database, name, err := keyOf(req.GetDatabase(), req.GetSeries(), "series")
 	if err != nil {
 		return "", nil, err
 	}
@@ -254,7 +283,7 @@ func (n *numbers) ReconcileNumbers(ctx context.Context, req *idnodev1.ReconcileN
 }
 
 func (n *numbers) reconcileNumbers(ctx context.Context, req *idnodev1.ReconcileNumbersRequest) (*idnodev1.ReconcileNumbersResponse, error) {
-	database, name, err := seriesKey(req.GetDatabase(), req.GetSeries(), "series")
+	database, name, err := keyOf(req.GetDatabase(), req.GetSeries(), "series")
 	if err != nil {
 		return nil, err
 	}
@@ -290,7 +319,7 @@ func checkSeriesSize(field string, count, size int) error {
 func numberMessage(n *raftlogv1.SeriesNumber) *idnodev1.SeriesNumber {
 	m := &idnodev1.SeriesNumber{
 		Key: n.GetKey(), Text: n.GetText(), Scope: n.GetScope(), Number: n.GetNumber(), State: idnodev1.NumberState(n.GetState()),
-		Overdue: n.GetOverdue(), Label: n.GetLabel(), Reason: n.GetReason(),
+		Overdue: n.GetOverdue(), Label: n.GetLabel(), Reason: n.GetReason(), Note: n.GetNote(),
 	}
 	if n.GetTakenUnixNano() != 0 {
 		m.Date, m.Taken = format.Date(n.GetDate()).String(), timestamppb.New(time.Unix(0, n.GetTakenUnixNano()))

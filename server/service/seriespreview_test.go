@@ -51,11 +51,11 @@ func TestWhatADefinitionMeans(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newSeriesNode(t, nil)
-			_, hash := n.world.state.Hash()
+			_, hash := n.world.State.Hash()
 			req := bills(tt.change)
 			req.DryRun = true
 			dry, err := n.DefineSeries(t.Context(), req)
-			if _, after := n.world.state.Hash(); err != nil || after != hash || dry.LogIndex != 0 || dry.Version != 1 {
+			if _, after := n.world.State.Hash(); err != nil || after != hash || dry.LogIndex != 0 || dry.Version != 1 {
 				t.Errorf("%+v, %v, changed %v", dry, err, after != hash)
 			}
 			req.DryRun = false
@@ -86,7 +86,7 @@ func TestADryRunRefusesWhatADefinitionWould(t *testing.T) {
 	if _, err := n.ConfirmNumbers(t.Context(), &idnodev1.ConfirmNumbersRequest{Series: "bills", Keys: bound("a")}); err != nil {
 		t.Fatal(err)
 	}
-	_, hash := n.world.state.Hash()
+	_, hash := n.world.State.Hash()
 	begin := func(first int64, scope ...string) func(*idnodev1.DefineSeriesRequest) {
 		return func(r *idnodev1.DefineSeriesRequest) {
 			r.ExpectedVersion, r.Begins = 1, []*idnodev1.ScopeBegin{{Scope: scope, First: first}}
@@ -136,7 +136,7 @@ func TestADryRunRefusesWhatADefinitionWould(t *testing.T) {
 			}
 		})
 	}
-	if _, after := n.world.state.Hash(); after != hash {
+	if _, after := n.world.State.Hash(); after != hash {
 		t.Error("the state changed")
 	}
 }
@@ -150,11 +150,17 @@ func TestASeriesIsUndone(t *testing.T) {
 	if _, err := n.TakeNumbers(ctx, berlin("a", "b")); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := n.AllotNumbers(ctx, &idnodev1.AllotNumbersRequest{
+		Series: "invoices", Scope: []string{"2023", "BERLIN"}, Allotment: &idnodev1.Allotment{From: 11, To: 12},
+	}); err != nil {
+		t.Fatal(err)
+	}
 	other := &idnodev1.DefineSeriesRequest{
 		Name: "invoices", Definition: definitionMessage(series.Definition{Format: "{till}-{number}"}),
 		ExpectedVersion: 1, DryRun: true,
 	}
-	if res, err := n.DefineSeries(ctx, other); err != nil || res.Preview.Forgets != 2 || res.Version != 2 {
+	if res, err := n.DefineSeries(ctx, other); err != nil || res.Preview.Forgets != 2 || res.Preview.ForgetsAllotments != 1 ||
+		res.Version != 2 {
 		t.Errorf("%+v, %v", res, err)
 	}
 	records := len(log.records)
@@ -184,13 +190,13 @@ func TestASeriesIsUndone(t *testing.T) {
 	if _, err := n.VoidNumbers(ctx, &idnodev1.VoidNumbersRequest{Series: "invoices", Keys: bound("a"), Reason: "torn"}); err != nil {
 		t.Fatal(err)
 	}
-	_, hash := n.world.state.Hash()
+	_, hash := n.world.State.Hash()
 	_, err = n.DeleteSeries(ctx, &idnodev1.DeleteSeriesRequest{Name: "invoices", ExpectedVersion: 1})
 	wantError(t, err, FailedPrecondition, ReasonSeriesInUse, "name")
 	if !strings.Contains(err.Error(), "close its scopes") {
 		t.Error(err)
 	}
-	if _, after := n.world.state.Hash(); after != hash {
+	if _, after := n.world.State.Hash(); after != hash {
 		t.Error("the state changed")
 	}
 }

@@ -29,7 +29,7 @@ func (n *numbers) GetSeries(ctx context.Context, req *idnodev1.GetSeriesRequest)
 
 func (n *numbers) getSeries(ctx context.Context, req *idnodev1.GetSeriesRequest) (*idnodev1.GetSeriesResponse, error) {
 	var found fsm.NamedSeries
-	database, name, err := seriesKey(req.GetDatabase(), req.GetName(), "series")
+	database, name, err := keyOf(req.GetDatabase(), req.GetName(), "series")
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (n *numbers) getSeries(ctx context.Context, req *idnodev1.GetSeriesRequest)
 
 // readSeries calls read with a series that is as new as asked for, and returns its log index.
 func (n *numbers) readSeries(ctx context.Context, req ofSeries, read func(fsm.NamedSeries, *series.Series)) (uint64, error) {
-	database, name, err := seriesKey(req.GetDatabase(), req.GetSeries(), "series")
+	database, name, err := keyOf(req.GetDatabase(), req.GetSeries(), "series")
 	if err != nil {
 		return 0, err
 	}
@@ -87,7 +87,7 @@ func pageOf(what listing, req pagedSeries, part ...string) (c cursor, above int6
 	return c, above, nil
 }
 
-// ReportSeries lists the scopes of a series in the order in which they began.
+// ReportSeries lists the scopes of a series in the order in which they began. A page before the last can be short.
 func (n *numbers) ReportSeries(ctx context.Context, req *idnodev1.ReportSeriesRequest) (*idnodev1.ReportSeriesResponse, error) {
 	return call(ctx, n.calls, "ReportSeries", req, n.reportSeries)
 }
@@ -99,18 +99,31 @@ func (n *numbers) reportSeries(ctx context.Context, req *idnodev1.ReportSeriesRe
 	}
 	var scopes []series.Summary
 	index, err := n.readPieces(ctx, req, "the page", func() {}, func(s *series.Series) bool {
-		had := len(scopes)
-		scopes = append(scopes, s.At(time.Now().UnixNano()).Report(int(skip)+had, min(scopesAtOnce, c.size+1-had))...)
+		had, now := len(scopes), time.Now()
+		d, _ := s.Definition()
+		today := n.zones.date(d.TimeZone, now)
+		scopes = append(scopes, s.At(now.UnixNano()).Report(int(skip)+had, min(scopesAtOnce, c.size+1-had), today)...)
 		return len(scopes) == had+scopesAtOnce && len(scopes) <= c.size
 	})
 	res := &idnodev1.ReportSeriesResponse{LogIndex: index}
-	if len(scopes) > c.size {
-		scopes, res.NextPageToken = scopes[:c.size], c.token(strconv.FormatInt(skip+int64(c.size), 10))
+	if shown := scopesOfPage(scopes, c.size); shown < len(scopes) {
+		scopes, res.NextPageToken = scopes[:shown], c.token(strconv.FormatInt(skip+int64(shown), 10))
 	}
 	for _, s := range scopes {
 		res.Scopes = append(res.Scopes, scopeMessage(s))
 	}
 	return res, err
+}
+
+// scopesOfPage returns how many scopes a page has: fewer than its size if they have very many allotments.
+func scopesOfPage(scopes []series.Summary, size int) int {
+	allotments := 0
+	for i := range scopes[:min(len(scopes), size)] {
+		if allotments += len(scopes[i].Allotments); i > 0 && allotments > allotmentsOfPage {
+			return i
+		}
+	}
+	return min(len(scopes), size)
 }
 
 // ListNumbers lists numbers of a scope, ascending. A page before the last can be short.
@@ -151,6 +164,8 @@ func (n *numbers) listNumbers(ctx context.Context, req *idnodev1.ListNumbersRequ
 const (
 	// scopesAtOnce is how many scopes are looked at while nothing is applied.
 	scopesAtOnce = 100
+	// allotmentsOfPage is how many allotments a page of scopes has.
+	allotmentsOfPage = 1_000
 	// piecesOfPage is how often a page of numbers looks at the series.
 	piecesOfPage = 10
 )
@@ -168,7 +183,7 @@ func (n *numbers) readPieces(ctx context.Context, req ofSeries, what string, pau
 	defer end()
 	more := true
 	look := func(_ fsm.NamedSeries, s *series.Series) { more = read(s) }
-	database, name, err := seriesKey(req.GetDatabase(), req.GetSeries(), "series")
+	database, name, err := keyOf(req.GetDatabase(), req.GetSeries(), "series")
 	if err != nil {
 		return 0, err
 	}
@@ -230,7 +245,7 @@ func (n *numbers) VerifySeries(ctx context.Context, req *idnodev1.VerifySeriesRe
 }
 
 func (n *numbers) verifySeries(ctx context.Context, req *idnodev1.VerifySeriesRequest) (*idnodev1.VerifySeriesResponse, error) {
-	c, at, err := verifiedFrom(req)
+	c, at, err := partFrom(listVerified, req)
 	if err != nil {
 		return nil, err
 	}
@@ -264,9 +279,14 @@ func (n *numbers) verifySeries(ctx context.Context, req *idnodev1.VerifySeriesRe
 	return res, err
 }
 
-// verifiedFrom returns where a part of a verification begins.
-func verifiedFrom(req *idnodev1.VerifySeriesRequest) (c cursor, at series.VerifyCursor, err error) {
-	c = cursor{scope: listVerified, database: req.GetDatabase() + "\x00" + req.GetSeries()}
+// partFrom returns where a part of what is read of a whole series, within some bounds, begins.
+func partFrom(what listing, req interface {
+	ofSeries
+	GetPageToken() string
+}, bounds ...string,
+) (c cursor, at series.VerifyCursor, err error) {
+	of := append([]string{req.GetDatabase(), req.GetSeries()}, bounds...)
+	c = cursor{scope: what, database: strings.Join(of, "\x00")}
 	if c, err = c.at(0, req.GetPageToken()); err != nil || c.after == "" {
 		return c, at, err
 	}
@@ -284,6 +304,16 @@ func scopeMessage(s series.Summary) *idnodev1.ScopeReport {
 	}
 	if s.LastDate != format.FirstDate {
 		m.LastDate = s.LastDate.String()
+	}
+	if s.Left != series.WithoutEnd {
+		m.Left = &s.Left
+	}
+	for _, a := range s.Allotments {
+		shown := &idnodev1.Allotment{From: a.From, To: a.To, Note: a.Note, Given: a.Given, Left: a.Left}
+		if a.Until != format.LastDate {
+			shown.Until = a.Until.String()
+		}
+		m.Allotments = append(m.Allotments, shown)
 	}
 	return m
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
 // lagging is the state of a node that knows an old series until it has asked the cluster.
@@ -46,10 +47,10 @@ func newLagging(t *testing.T, change func(now node) error, catchesUp bool) (behi
 	if err := errors.Join(before, first, change(now)); err != nil {
 		t.Fatal(err)
 	}
-	state := &lagging{State: now.world.state, old: was.world.state}
+	state := &lagging{State: now.world.State, old: was.world.State}
 	asked = new(int)
-	now.world.set(func(w *world) {
-		w.catchUp = func() {
+	now.world.Set(func(f *fsmtest.Faults) {
+		f.CatchUp = func() {
 			if *asked++; catchesUp {
 				state.old = nil
 			}
@@ -91,11 +92,11 @@ func TestATakeOnANodeBehindADefinition(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, asked := newLagging(t, tt.change, true)
-			before := n.world.proposals()
+			before := n.world.Proposals()
 			for i, key := range []string{"a", "a"} {
 				res, err := n.TakeNumbers(t.Context(), ticket(key))
-				if err != nil || res.Numbers[0].Text != tt.text || *asked != tt.asked || n.world.proposals() != before+1+i+tt.asked {
-					t.Fatalf("%+v, %v; asked the cluster %d times, proposed %d", res, err, *asked, n.world.proposals()-before)
+				if err != nil || res.Numbers[0].Text != tt.text || *asked != tt.asked || n.world.Proposals() != before+1+i+tt.asked {
+					t.Fatalf("%+v, %v; asked the cluster %d times, proposed %d", res, err, *asked, n.world.Proposals()-before)
 				}
 			}
 		})
@@ -110,10 +111,10 @@ func TestATakeOnANodeThatStaysBehind(t *testing.T) {
 	if *asked != 1 {
 		t.Errorf("the node asked %d times", *asked)
 	}
-	n.world.set(func(w *world) { w.unreadable = outcome.NewNotApplied(outcome.Unspecified, errors.New("none")) })
+	n.world.Set(func(f *fsmtest.Faults) { f.Unreadable = outcome.NewNotApplied(outcome.Unspecified, errors.New("none")) })
 	_, err = n.TakeNumbers(t.Context(), ticket("a"))
 	wantError(t, err, Unavailable, ReasonNoQuorum, "")
-	n.world.state.ReadSeries("default", "tickets", func(s fsm.NamedSeries, _ *series.Series) {
+	n.world.State.ReadSeries("default", "tickets", func(s fsm.NamedSeries, _ *series.Series) {
 		if s.Keys != 0 {
 			t.Errorf("the series has %d keys", s.Keys)
 		}

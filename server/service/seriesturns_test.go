@@ -105,7 +105,7 @@ func TestAVerificationIsInParts(t *testing.T) {
 		}
 	})
 	n, _ := newLongSeries(t, 0)
-	c, _, _ := verifiedFrom(allInvoices)
+	c, _, _ := partFrom(listVerified, allInvoices)
 	for _, token := range []string{
 		c.token("0:-1:"), c.token("1"), c.token("x:1:"), "?",
 		cursor{scope: listVerified, database: "\x00bills"}.token("0:1:"),
@@ -199,10 +199,10 @@ func TestKeysAndScopesAreNewNames(t *testing.T) {
 	if err := take("B", "a", "b"); err != nil { // And the scope.
 		t.Fatal(err)
 	}
-	before := n.world.proposals()
+	before := n.world.Proposals()
 	wantError(t, take("B", "c", "d"), ResourceExhausted, ReasonRateLimited, "")
 	wantError(t, take("C", "c"), ResourceExhausted, ReasonRateLimited, "")
-	if n.world.proposals() != before {
+	if n.world.Proposals() != before {
 		t.Error("a key beyond the limit was proposed")
 	}
 	for _, keys := range [][]string{{"a"}, {"b", "a"}, {"c"}, {"a", "c"}} {

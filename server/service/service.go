@@ -13,8 +13,9 @@ import (
 	"github.com/idnode/idnode/identity"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/server/etags"
 	"github.com/idnode/idnode/server/reserve"
-	"github.com/idnode/idnode/worker"
+	"github.com/idnode/idnode/snowflake"
 )
 
 const (
@@ -24,9 +25,9 @@ const (
 	// eighth of it, so every call ends within 2.5 s, even while the leader's disk hangs and no
 	// node has noticed.
 	DefaultCallTimeout = 2100 * time.Millisecond
-	// DefaultMaxInFlight bounds the calls in flight on one node: a few times what a round of the
-	// log takes of a node, so that the next round is always full, and no call waits for more
-	// than a few rounds.
+	// DefaultMaxInFlight bounds the calls in flight on one node: a few times the calls of a node in
+	// one round of the log, so that the next round is always full, and no call waits for more than
+	// a few rounds.
 	DefaultMaxInFlight = 4096
 )
 
@@ -45,8 +46,8 @@ type Linearizer interface {
 	Linearize(ctx context.Context) error
 }
 
-// Etags gives this node's own counters; *etags.Keeper implements it. The database is folded.
-// Errors are those of package etag.
+// Etags issues this node's own etags; *etags.Keeper implements it. The database is folded. Errors
+// are those of package etag.
 type Etags interface {
 	// NextBlock returns the first of n consecutive etags, 1 ≤ n ≤ MaxBlockSize.
 	NextBlock(database string, n int) (first uint64, err error)
@@ -62,17 +63,16 @@ type Reserves interface {
 	// Holds reports whether there are numbers of a tag, and the greatest number of the tag that
 	// Took was called with.
 	Holds(database, tag string) (greatest int64, ok bool)
-	// Discard gives up the numbers of a tag up to upTo.
+	// Discard abandons the numbers of a tag up to upTo.
 	Discard(database, tag string, upTo int64)
 	// CutOff reports whether no quorum is in reach now, and whether that is so for
 	// longer than numbers may be given.
 	CutOff() (now, tooLong bool)
-	// Take gives up to size successive numbers to this caller alone; false if there are
-	// none.
+	// Take returns up to size successive numbers for this caller alone; false if there are none.
 	Take(database, tag string, size int64) (hilo.Range, bool)
 }
 
-// Config is what a Service is made of.
+// Config holds a Service's dependencies and limits.
 type Config struct {
 	Proposer   Proposer
 	Linearizer Linearizer
@@ -84,13 +84,13 @@ type Config struct {
 	// Tag returns this node's tag, and whether the cluster has confirmed it. It
 	// is called for most calls, so it must be fast.
 	Tag func() (tag string, confirmed bool)
-	// CaughtUp says that the state was as new as the cluster's once since the start. It is called
-	// for most calls, too.
+	// CaughtUp reports whether the state has been as new as the cluster's at some time since the
+	// start. It is called for most calls, too.
 	CaughtUp func() bool
 	// OwnEtags returns this node's etag counters, in any order, as the caller's own.
-	OwnEtags func() []OwnEtag
-	// OwnReserves returns what this node has in reserve, in any order, as the caller's
-	// own, and ReserveTotal the sum; they return nil for a node that keeps none.
+	OwnEtags func() []etags.Progress
+	// OwnReserves returns the node's reserves, in any order, which belong to the caller, and
+	// ReserveTotal their sum; both return nil for a node without reserves.
 	OwnReserves  func() []reserve.Left
 	ReserveTotal func() *reserve.Total
 
@@ -105,12 +105,12 @@ type Config struct {
 	// the members: its own, and configured ones. See CheckHost.
 	Hosts []string
 
-	// Audit, if set, keeps the record of what changes the cluster, and of denied calls.
+	// Audit, if set, records changes of the cluster and denied calls.
 	Audit Auditor
 
 	// ServerPrefix, if set, replaces the node tag in the ids of this node's HiLo ranges.
 	ServerPrefix string
-	// CallTimeout bounds every call, but for changes of the membership, which may take
+	// CallTimeout bounds every call, except changes of the membership, which may take
 	// longer, and backups; operations are bounded by the Proposer as well. It must be longer
 	// than the time the cluster waits for a leader.
 	CallTimeout time.Duration
@@ -133,7 +133,7 @@ func (t nodeTag) confirmed() string {
 	return ""
 }
 
-// base is what every group of use cases has: calls lets its calls in, proposer takes operations
+// base is embedded by every group of use cases: calls admits calls, proposer takes operations
 // through the log, and linearizer makes the state new enough to be read.
 type base struct {
 	*calls
@@ -199,13 +199,13 @@ type State interface {
 	Format() uint32
 	Counts() fsm.Counts
 	Members() []*raftlogv1.Member
-	// Membership is Members, with the log index of the last change of them that
-	// clients see.
+	// Membership is Members, with the log index of their last change visible to
+	// clients.
 	Membership() (members []*raftlogv1.Member, index uint64)
 	Settings() []fsm.Setting
 	// Roles is called for most calls, so it must be fast.
 	Roles() fsm.Roles
-	CheckJoinToken(tokenHash []byte, tag string, now time.Time) *raftlogv1.Refusal
+	CheckJoinToken(tokenHash []byte, tag string) *raftlogv1.Refusal
 	Snapshot() *fsm.Snapshot
 	PreviewMerge(database string, m *raftlogv1.Merge) ([]fsm.MergeChange, *raftlogv1.MergeResult)
 	JudgeMerge(database string, m *raftlogv1.Merge, here, all fsm.Growth) (fsm.Growth, *raftlogv1.Refusal)
@@ -216,10 +216,12 @@ type State interface {
 	HiLo(database, tag string) (hilo.Counter, bool)
 	HiLos(database, prefix, after string, limit int) []fsm.NamedHiLo
 	Claims(database, prefix, after string, limit int) []string
-	PreviewSeries(database string, now time.Time, m *raftlogv1.SeriesDefine) (forgets int64, suspended bool, refused *raftlogv1.Refusal)
+	PreviewSeries(database string, now time.Time, m *raftlogv1.SeriesDefine) (
+		forgets series.Forgotten, suspended bool, refused *raftlogv1.Refusal,
+	)
 	SeriesList(database, prefix, after string, limit int) []fsm.NamedSeries
 	Pools(database, prefix, after string, limit int, now time.Time) []fsm.NamedPool
-	ReadPool(database, name string, read func(*worker.Pool)) bool
+	ReadPool(database, name string, read func(*snowflake.Pool)) bool
 	// ReadSeries returns false if there is no such series. read keeps nothing of it, and is
 	// quick: nothing is applied until it returns.
 	ReadSeries(database, name string, read func(fsm.NamedSeries, *series.Series)) bool

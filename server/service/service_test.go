@@ -13,10 +13,11 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/test/fsmtest"
 )
 
-// TestOutcomes: what the caller learns of a proposal without a result depends on
-// its outcome, and on whether the same call again is safe.
+// TestOutcomes: the error for a proposal without a result depends on its outcome, and on whether
+// the same call again is safe.
 func TestOutcomes(t *testing.T) {
 	cause := errors.New("secret")
 	tests := []struct {
@@ -41,7 +42,7 @@ func TestOutcomes(t *testing.T) {
 		t.Run(tt.err.Error(), func(t *testing.T) {
 			w := newWorld(t)
 			n := newNode(t, w, nil)
-			w.set(func(w *world) { w.fail = tt.err })
+			w.Set(func(f *fsmtest.Faults) { f.Fail = tt.err })
 			err := callNext(&idnodev1.NextIdentityRequest{Name: "u"})(n)
 			wantError(t, err, tt.code, tt.reason, "")
 			var e *Error
@@ -69,7 +70,7 @@ func TestReadsWithoutQuorum(t *testing.T) {
 		outcome.NewNotApplied(outcome.NoQuorum, nil), outcome.NewUnknown(outcome.LeadershipLost, nil),
 		outcome.NewUnknown(outcome.Deadline, nil), errors.New("odd"),
 	} {
-		w.set(func(w *world) { w.unreadable = failure })
+		w.Set(func(f *fsmtest.Faults) { f.Unreadable = failure })
 		for name, list := range listings(n) {
 			_, _, _, err := list(&idnodev1.ListIdentitiesRequest{})
 			wantError(t, err, Unavailable, ReasonNoQuorum, "")
@@ -92,7 +93,7 @@ func TestInFlight(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, func(c *Config) { c.MaxInFlight = 2 })
 	block := make(chan struct{})
-	w.set(func(w *world) { w.block = block })
+	w.Set(func(f *fsmtest.Faults) { f.Gate = block })
 	ended := make(chan error, 2)
 	for range 2 {
 		go func() { ended <- callNext(&idnodev1.NextIdentityRequest{Name: "u"})(n) }()
@@ -119,7 +120,7 @@ func TestInFlight(t *testing.T) {
 func TestCallGivenUp(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)
-	w.set(func(w *world) { w.fail, w.lose = outcome.NewUnknown(outcome.Deadline, nil), true })
+	w.Set(func(f *fsmtest.Faults) { f.Fail, f.Lost = outcome.NewUnknown(outcome.Deadline, nil), true })
 	wantError(t, callNext(&idnodev1.NextIdentityRequest{Name: "u"})(n), Aborted, ReasonOutcomeUnknown, "")
 	_, err := n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Tag: "u"})
 	wantError(t, err, Unavailable, ReasonOutcomeUnknown, "")
@@ -197,7 +198,7 @@ func TestStatusAndMembers(t *testing.T) {
 	condition := Condition{Answer: &peerv1.PingResponse{AppliedIndex: 7, StorageFull: true, Version: "v1"}}
 	n.cluster.status.Conditions = map[string]Condition{"A": condition, "B": {Answer: &peerv1.PingResponse{AppliedIndex: 9}}}
 	status := n.Status()
-	index, hash := w.state.Hash()
+	index, hash := w.State.Hash()
 	if status.StateIndex != index || status.StateHash != hash || status.Version != "v1" || !status.HasQuorum {
 		t.Errorf("status %+v", status)
 	}

@@ -27,7 +27,7 @@ func (s *settings) listSettings(ctx context.Context, req *idnodev1.ListSettingsR
 	return &idnodev1.ListSettingsResponse{Settings: s.all(), LogIndex: index}, err
 }
 
-// UpdateSetting changes one replicated setting. The replicated state decides about its values.
+// UpdateSetting changes one replicated setting. The replicated state checks its values.
 func (s *settings) UpdateSetting(ctx context.Context, req *idnodev1.UpdateSettingRequest) (*idnodev1.UpdateSettingResponse, error) {
 	return call(ctx, s.calls, "UpdateSetting", req, s.updateSetting)
 }

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// DefaultBlockSize is how many ids a block of a stream has.
+	// DefaultBlockSize is the default number of ids in a block of a stream.
 	DefaultBlockSize = 1024
-	// MaxBlockSize is how many it has at most.
+	// MaxBlockSize is the greatest number.
 	MaxBlockSize = etag.MaxBlock
 )
 

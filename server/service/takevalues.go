@@ -10,7 +10,7 @@ import (
 	"github.com/idnode/idnode/identity"
 )
 
-// takeValues is what NextIdentity and Generate have in common. Names are folded.
+// takeValues is the part that NextIdentity and Generate have in common. Names are folded.
 type takeValues struct {
 	op.Envelope
 	name, separator string
@@ -35,7 +35,7 @@ func (t takenValues) response() *idnodev1.NextIdentityResponse {
 // take takes values in the name of the caller where that counts.
 func (i *identities) take(ctx context.Context, t takeValues) (res takenValues, err error) {
 	keyed := t.Request != nil
-	err = i.named(ctx, keyed, keyed, func(principal *string) error {
+	err = i.proposeAsCaller(ctx, keyed, keyed, func(principal *string) error {
 		answer, err := i.proposer.Propose(ctx, t.operation(principal))
 		if err == nil {
 			res, err = i.taken(t, answer)
@@ -51,8 +51,7 @@ func (t takeValues) operation(principal *string) []byte {
 	return t.EncodeIdentityNext(t.name, t.count, docid.Fold(t.separator))
 }
 
-// taken returns what an answer says was taken. The error is an *op.RefusedError or an
-// *Error.
+// taken decodes the taken values of an answer. The error is an *op.RefusedError or an *Error.
 func (i *identities) taken(t takeValues, answer []byte) (takenValues, error) {
 	logIndex, blocks, ok := op.DecodeBlocks(answer)
 	if !ok {

@@ -11,9 +11,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// badForm translates what docid says about a name, tag, id, separator or
-// database. field is the field of the request it came in, where that differs
-// from docid's word for it; empty keeps docid's.
+// badForm translates docid's error about a name, tag, id, separator or database. field is the
+// request's field, where that differs from docid's word for it; empty keeps docid's.
 func badForm(err error, field string) *Error {
 	bad, ok := errors.AsType[*docid.Error](err)
 	if !ok {
@@ -25,12 +24,12 @@ func badForm(err error, field string) *Error {
 	return &Error{Code: InvalidArgument, Reason: bad.Reason, Field: field, Message: field + " " + bad.Detail, Err: err}
 }
 
-// BadForm returns what docid says about a part of a request as an error.
+// BadForm translates docid's error about a part of a request.
 func BadForm(err error) *Error { return badForm(err, "") }
 
-// proposalError translates why a proposal has no result. repeatable says that
-// the same call again is safe although the first may have been applied: it
-// carries a request id, or asks for a HiLo range, where a hole is the worst.
+// proposalError translates the error of a proposal without a result. repeatable means that the same
+// call again is safe although the first may have been applied: it has a request id, or asks for a
+// HiLo range, where the worst result is a gap.
 func proposalError(err error, repeatable bool) *Error {
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known
@@ -100,7 +99,7 @@ func etagError(err error) *Error {
 	case errors.Is(err, etag.ErrTooManyDatabases):
 		return exhausted(ReasonQuota, "this node keeps etags for no more databases; see the setting max-databases", 0, err)
 	case errors.Is(err, etag.ErrStalled):
-		return unavailable(ReasonOverloaded, "the disk did not answer in time; nothing was given", retryQuorum, err)
+		return unavailable(ReasonOverloaded, "the disk did not answer in time; nothing was issued", retryQuorum, err)
 	case errors.Is(err, etag.ErrClosed):
 		return stopping(err)
 	case errors.Is(err, etag.ErrBroken), errors.Is(err, etag.ErrCorrupt):
@@ -171,7 +170,7 @@ var reasonOfField = map[string]string{
 	"database": ReasonInvalidDatabase,
 }
 
-// refusalError translates what the state machine refused.
+// refusalError translates a refusal of the state machine.
 func refusalError(r *raftlogv1.Refusal) *Error {
 	kind, ok := refusalKinds[r.GetReason()]
 	if !ok {

@@ -9,17 +9,17 @@ import (
 // others wait. Callers take turns, so a caller that asks very often waits only for itself
 // (round-robin, which is fair queueing for calls of equal cost).
 type turns struct {
-	// going has a place for each call that goes on. Who waits for one gets it in the order of asking.
-	going chan struct{}
+	// running is a semaphore of mostTurns; its waiters are served first come, first served.
+	running chan struct{}
 
 	mu sync.Mutex
-	// lines are the callers with calls that run or wait.
-	lines map[string]*line
+	// queues has an entry for each caller with calls that run or wait.
+	queues map[string]*queue
 }
 
-type line struct {
-	// first has one place, for the call that runs, or waits for its turn.
-	first chan struct{}
+type queue struct {
+	// slot is held by the caller's one call that runs, or waits to run.
+	slot  chan struct{}
 	calls int
 }
 
@@ -28,28 +28,28 @@ type line struct {
 const mostTurns = 4
 
 func newTurns() *turns {
-	return &turns{going: make(chan struct{}, mostTurns), lines: map[string]*line{}}
+	return &turns{running: make(chan struct{}, mostTurns), queues: map[string]*queue{}}
 }
 
-// wait returns when it is a call's turn, with what ends it; or the error of ctx.
+// wait returns a function that ends the turn, once the call may run; or the error of ctx.
 func (t *turns) wait(ctx context.Context, caller string) (end func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err // Not by chance, where it is its turn at once.
 	}
-	l := t.join(caller)
-	if err := enter(ctx, l.first); err != nil {
-		t.leave(caller, l)
+	q := t.join(caller)
+	if err := enter(ctx, q.slot); err != nil {
+		t.leave(caller, q)
 		return nil, err
 	}
-	if err := enter(ctx, t.going); err != nil {
-		<-l.first
-		t.leave(caller, l)
+	if err := enter(ctx, t.running); err != nil {
+		<-q.slot
+		t.leave(caller, q)
 		return nil, err
 	}
 	return func() {
-		<-t.going
-		<-l.first
-		t.leave(caller, l)
+		<-t.running
+		<-q.slot
+		t.leave(caller, q)
 	}, nil
 }
 
@@ -62,22 +62,22 @@ func enter(ctx context.Context, places chan struct{}) error {
 	}
 }
 
-func (t *turns) join(caller string) *line {
+func (t *turns) join(caller string) *queue {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l := t.lines[caller]
-	if l == nil {
-		l = &line{first: make(chan struct{}, 1)}
-		t.lines[caller] = l
+	q := t.queues[caller]
+	if q == nil {
+		q = &queue{slot: make(chan struct{}, 1)}
+		t.queues[caller] = q
 	}
-	l.calls++
-	return l
+	q.calls++
+	return q
 }
 
-func (t *turns) leave(caller string, l *line) {
+func (t *turns) leave(caller string, q *queue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if l.calls--; l.calls == 0 {
-		delete(t.lines, caller)
+	if q.calls--; q.calls == 0 {
+		delete(t.queues, caller)
 	}
 }

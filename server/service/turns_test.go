@@ -56,7 +56,7 @@ func TestTurns(t *testing.T) {
 		if !came || before > crowd {
 			t.Errorf("%d calls came before that of a caller with one, of %d callers", before, crowd)
 		}
-		if len(turns.going) != 0 || len(turns.lines) != 0 {
+		if len(turns.running) != 0 || len(turns.queues) != 0 {
 			t.Errorf("left: %+v", turns)
 		}
 	})
@@ -81,20 +81,20 @@ func TestTurnsThatAreGivenUp(t *testing.T) {
 				t.Errorf("a call of %s: %v", caller, err)
 			}
 		}
-		if len(turns.going) != mostTurns || len(turns.lines) != mostTurns {
+		if len(turns.running) != mostTurns || len(turns.queues) != mostTurns {
 			t.Errorf("left: %+v", turns)
 		}
 		for _, end := range ends {
 			end()
 		}
-		if len(turns.going) != 0 || len(turns.lines) != 0 {
+		if len(turns.running) != 0 || len(turns.queues) != 0 {
 			t.Errorf("left: %+v", turns)
 		}
 	})
 }
 
-// TestWhatTakesLongTakesTurns: reports, lists of numbers, verifications, new templates and
-// previews of one caller. What is cheap does not wait behind them, nor does another caller.
+// TestWhatTakesLongTakesTurns: reports, lists of numbers, verifications, new templates and previews
+// of one caller. Cheap calls do not wait behind them, nor does another caller.
 func TestWhatTakesLongTakesTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newSeriesNode(t, nil)
@@ -110,6 +110,10 @@ func TestWhatTakesLongTakesTurns(t *testing.T) {
 		template := 0
 		calls := map[string]func(context.Context) error{
 			"report": func(ctx context.Context) error { _, err := n.ReportSeries(ctx, page); return err },
+			"period": func(ctx context.Context) error {
+				_, err := n.ReportPeriod(ctx, &idnodev1.ReportPeriodRequest{Series: invoices})
+				return err
+			},
 			"list":   func(ctx context.Context) error { _, err := n.ListNumbers(ctx, inScope); return err },
 			"verify": func(ctx context.Context) error { _, err := n.VerifySeries(ctx, allInvoices); return err },
 			"format": func(ctx context.Context) error {

@@ -11,103 +11,23 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
-	"github.com/idnode/idnode/fsm"
-	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/server/etags"
 	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/test/fsmtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a cluster of one node, with faults of its proposals and reads.
-type world struct {
-	*fsmtest.Cluster
-	t     testing.TB
-	state *fsm.State
-
-	mu       sync.Mutex
-	proposed int
-	// fail, if set, is what Propose returns; with lose the operation is applied
-	// all the same.
-	fail error
-	lose bool
-	// block, if set, holds Propose up until it is closed or the call ends.
-	block chan struct{}
-	// waiting counts the proposals that are held up.
-	waiting int
-	// unreadable is what Linearize returns.
-	unreadable error
-	// catchUp, if set, is called by Linearize: what this node did not know before.
-	catchUp func()
-}
+// world is a node of a cluster of its own.
+type world = fsmtest.Node
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	c := fsmtest.New(t, time.Unix(1_700_000_000, 0), fsmtest.Member("A"))
-	return &world{Cluster: c, t: t, state: c.State}
-}
-
-// Propose implements Proposer.
-func (w *world) Propose(ctx context.Context, operation []byte) ([]byte, error) {
-	w.mu.Lock()
-	block := w.block
-	if block != nil {
-		w.waiting++
-	}
-	w.mu.Unlock()
-	if block != nil {
-		select {
-		case <-block:
-		case <-ctx.Done():
-			return nil, outcome.NewUnknown(outcome.Deadline, ctx.Err())
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.proposed++
-	if w.fail != nil && !w.lose {
-		return nil, w.fail
-	}
-	answer, err := w.Cluster.Propose(ctx, operation)
-	if w.fail != nil {
-		return nil, w.fail
-	}
-	return answer, err
-}
-
-// Linearize implements Linearizer.
-func (w *world) Linearize(context.Context) error {
-	w.mu.Lock()
-	catchUp, err := w.catchUp, w.unreadable
-	w.mu.Unlock()
-	if catchUp != nil {
-		catchUp()
-	}
-	return err
-}
-
-func (w *world) set(change func(*world)) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	change(w)
-}
-
-// held returns how many proposals were held up.
-func (w *world) held() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.waiting
-}
-
-func (w *world) proposals() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.proposed
+	return fsmtest.NewNode(t, time.Unix(1_700_000_000, 0), fsmtest.Member("A"))
 }
 
 const (
@@ -115,7 +35,7 @@ const (
 	linearizable = idnodev1.Consistency_CONSISTENCY_LINEARIZABLE
 )
 
-// fakeCluster is a Cluster that remembers what it was asked.
+// fakeCluster is a Cluster that records its calls.
 type fakeCluster struct {
 	status ClusterStatus
 	asked  string
@@ -173,7 +93,7 @@ func (e *fakeEtags) NextBlock(database string, n int) (uint64, error) {
 	return first, nil
 }
 
-// node is a Service in a world, with what a test may change.
+// node is a Service in a world, with the parts that a test may change.
 type node struct {
 	*Service
 	world   *world
@@ -192,9 +112,9 @@ func newNode(t testing.TB, w *world, change func(*Config)) node {
 			NumbersTaken: func(string, int64) {}, Used: func(string, string, string, int64) {}, RangeReturned: func(string, int64) {},
 			BackedUp: func() {}, Refused: func(string) {},
 		},
-		Caller: func(context.Context) Caller { return Caller{} }, OwnEtags: func() []OwnEtag { return nil },
+		Caller: func(context.Context) Caller { return Caller{} }, OwnEtags: func() []etags.Progress { return nil },
 		OwnReserves: func() []reserve.Left { return nil }, ReserveTotal: func() *reserve.Total { return nil },
-		Proposer: w, Linearizer: w, State: w.state, Etags: n.etags, Cluster: n.cluster,
+		Proposer: w, Linearizer: w, State: w.State, Etags: n.etags, Cluster: n.cluster,
 		Tag: func() (string, bool) { return "A", true },
 	}
 	if change != nil {
@@ -222,11 +142,4 @@ func same(t *testing.T, got, want any) {
 	if d := cmp.Diff(want, got, protocmp.Transform()); d != "" {
 		t.Fatalf("difference (-want +got):\n%s", d)
 	}
-}
-
-func encodeForTest(m proto.Message) ([]byte, error) { return proto.Marshal(m) }
-
-// ProposeAll implements Proposer.
-func (w *world) ProposeAll(ctx context.Context, operations [][]byte) ([][]byte, []error) {
-	return fsmtest.Each(ctx, w.Propose, operations)
 }

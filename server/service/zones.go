@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/idnode/idnode/series/format"
 )
 
 // zoneNames has the names of the IANA time zones, one per line, between line ends. They are
@@ -43,8 +45,8 @@ func (z *zones) of(name string) *time.Location {
 	return zone
 }
 
-// offset returns how many seconds a zone is ahead of UTC at a time. A zone that an older
-// table does not know counts as UTC.
+// offset returns the offset of a zone from UTC at a time, in seconds. A zone that is missing in an
+// older table counts as UTC.
 func (z *zones) offset(name string, at time.Time) int32 {
 	zone := z.of(name)
 	if zone == nil {
@@ -52,4 +54,9 @@ func (z *zones) offset(name string, at time.Time) int32 {
 	}
 	_, offset := at.In(zone).Zone()
 	return int32(offset)
+}
+
+// date returns the date in a zone at a time.
+func (z *zones) date(name string, at time.Time) format.Date {
+	return format.DateAt(at.UnixNano(), z.offset(name, at))
 }

@@ -28,7 +28,7 @@ const (
 	// trying a cluster out and for small installations without a CA of their own.
 	caValidFor   = 10 * 365 * 24 * time.Hour
 	leafValidFor = 2 * 365 * 24 * time.Hour
-	// clockSkew is how far the clock of another machine may be behind.
+	// clockSkew bounds the lag of another machine's clock.
 	clockSkew = time.Hour
 )
 
@@ -38,14 +38,14 @@ var ErrExists = errors.New("tlsconf: the file exists")
 // FirstClient is the client whose certificate is made with the nodes' first.
 const FirstClient = "client"
 
-// MakeOptions says which certificates to make.
+// MakeOptions selects the certificates to make.
 type MakeOptions struct {
-	// Nodes holds the tags of the nodes, one certificate each.
+	// Nodes holds the tags of the nodes; each gets a certificate.
 	Nodes []string
 	// Hosts holds further host names and IP addresses for every node's certificate.
 	Hosts []string
-	// Clients holds names of clients, one certificate each, beside the one called
-	// client. Each certificate names its client.
+	// Clients holds names of clients that get a certificate, beside the one named client. Each
+	// certificate names its client.
 	Clients []string
 	// Overwrite replaces certificates and keys of nodes and client; the CA is never replaced.
 	Overwrite bool
@@ -61,9 +61,9 @@ type MakeOptions struct {
 // for each further client. The keys are ECDSA P-256, or RSA of 2,048 bits except the CA's, in files
 // that only their owner can read.
 //
-// A node's certificate says in a URI that it is the node's of any cluster, and names its tag,
+// A node's certificate has a URI that makes it a node's of any cluster, and names its tag,
 // localhost, 127.0.0.1, ::1, idnode- with the tag in small letters, and the further hosts. A CA and
-// clients' certificates that are in dir are used again. A node's files that exist are an error that
+// clients' certificates that are in dir are used again. Existing files of a node are an error that
 // wraps ErrExists, unless Overwrite is set; nothing is written then.
 func MakeCerts(dir string, opts MakeOptions) error {
 	if err := opts.validate(dir); err != nil {
@@ -108,7 +108,8 @@ func (a *authority) issueFiles(base string, t *x509.Certificate, opts MakeOption
 	if err != nil {
 		return err
 	}
-	// Not pkcs12.Modern, which will become what Java and OpenSSL of today do not read.
+	// Not pkcs12.Modern: its algorithms change with releases, to some that today's Java and OpenSSL
+	// do not read.
 	pfx, err := pkcs12.Modern2023.Encode(files.cert.PrivateKey, files.cert.Leaf, []*x509.Certificate{a.cert}, "")
 	if err != nil {
 		return fmt.Errorf("tlsconf: encode %s.pfx: %w", base, err)
@@ -293,8 +294,8 @@ func issue(base string, t *x509.Certificate, a *authority, ofRSA bool) (*authori
 	return &authority{cert: leaf, key: key}, writeFile(base+".crt", certificate, 0o644)
 }
 
-// writeFile puts the file in place under its name at once and complete, with
-// its own mode also where it replaces one that others could read.
+// writeFile replaces a file atomically, with its own mode even if the old file was readable by
+// others.
 func writeFile(path string, content []byte, mode fs.FileMode) error {
 	draft := path + ".new"
 	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// Nodes tells nodes from other callers by their certificates.
+// Nodes distinguishes nodes from other callers by their certificates.
 //
-// A node's certificate says that it is one: it has the URI idnode://CLUSTER/node/TAG among its
-// alternative names, where CLUSTER is the id of the node's cluster or * for any, and is for
-// servers and for clients, both by name. No application has such a certificate by accident; a DNS
-// name of the form of a tag is not enough, since an application may be called shop.
+// A node's certificate has the URI idnode://CLUSTER/node/TAG among its alternative names, where
+// CLUSTER is the id of the node's cluster or * for any. It is for servers and for clients, both by
+// name. No application has such a certificate by accident. A DNS name of the form of a tag is not
+// enough, since an application may be called shop.
 type Nodes struct {
-	// Cluster returns the id of the own cluster, in hexadecimal digits; empty as
-	// long as there is none: a node of any cluster then is a node.
+	// Cluster returns the id of the own cluster, in hexadecimal digits. While it is empty, nodes of
+	// every cluster count as nodes.
 	Cluster func() string
 }
 
@@ -46,7 +46,7 @@ func (n Nodes) Check(cert *x509.Certificate, tag string) error {
 func (n Nodes) named(cert *x509.Certificate, tag string) error {
 	names := nodeNames(cert)
 	if len(names) == 0 {
-		return fmt.Errorf("it is no node's: none of its names is a URI %s", NodeURI("*", tag))
+		return fmt.Errorf("it is not a node's certificate: it has no URI %s", NodeURI("*", tag))
 	}
 	own := ""
 	if n.Cluster != nil {

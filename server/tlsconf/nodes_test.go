@@ -77,7 +77,7 @@ func TestOnlyANodesCertificateMakesANode(t *testing.T) {
 	}
 }
 
-// TestWhatNobodyVerifiedIsNoNode whatever it says.
+// TestWhatNobodyVerifiedIsNoNode, whatever names it has.
 func TestWhatNobodyVerifiedIsNoNode(t *testing.T) {
 	cert := certificate(t, "idnode://*/node/B", serves, calls)
 	state := tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}

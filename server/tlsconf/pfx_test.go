@@ -33,8 +33,8 @@ func TestRSAKeys(t *testing.T) {
 	}
 }
 
-// TestPFX: each holds the certificate, its key and the CA, for its owner alone. A
-// client that is there gets one of what it has, once.
+// TestPFX: each file holds the certificate, its key and the CA, for its owner alone. An existing
+// client gets a file with its own certificate, once.
 func TestPFX(t *testing.T) {
 	dir := makeCerts(t, "A")
 	must(t, tlsconf.MakeCerts(dir, tlsconf.MakeOptions{Nodes: []string{"B"}, Clients: []string{"webshop"}, RSA: true, PFX: true}))

@@ -1,7 +1,7 @@
-// Package tlsconf is the one home for TLS: it turns a certificate, a key and a CA from files into
-// the *tls.Config of each listener and each dialler, says which nodes a certificate names, and
-// makes certificates for a new cluster. Between nodes a URI and the node tag are checked, not the
-// host name: a node keeps its identity on any host. See Nodes.
+// Package tlsconf owns TLS: it turns a certificate, a key and a CA from files into the *tls.Config
+// of each listener and each dialler, finds the nodes that a certificate names, and makes
+// certificates for a new cluster. Between nodes a URI and the node tag are checked, not the host
+// name: a node keeps its identity on any host. See Nodes.
 //
 // Certificates sit behind callbacks, and Watch reads the files again when they change, so that
 // renewing them needs no restart. The package neither listens nor dials.
@@ -44,20 +44,20 @@ type Files struct {
 	CA string
 }
 
-// Material is what was read from Files, the newest that was good. It is safe for concurrent use.
+// Material is the newest valid content of Files. It is safe for concurrent use.
 type Material struct {
 	files Files
 	now   atomic.Pointer[loaded]
 }
 
-// text is what is in Files; empty for a file that is not given.
+// text is the content of Files; empty for a file that is not given.
 type text struct{ cert, key, ca string }
 
 type loaded struct {
 	text text
 	// cert is nil for a client that only checks the server.
 	cert *tls.Certificate
-	// ca is nil without one, and has roots.
+	// ca is nil without a CA, and has its roots.
 	ca    *x509.CertPool
 	roots []*x509.Certificate
 }
@@ -114,7 +114,7 @@ func (f Files) read() (t text, err error) {
 	return t, err
 }
 
-// checkText refuses what crypto/tls passes over, or refuses without the cause.
+// checkText refuses files that crypto/tls ignores, or refuses without the cause.
 func checkText(file, text string) error {
 	switch {
 	case strings.HasPrefix(text, "\ufeff"):
@@ -163,9 +163,9 @@ func (l *loaded) parsePool(file string) error {
 	return nil
 }
 
-// Accepts says whether the certificate of a connection, which was verified when that was
-// made, is good still: neither has it or what signed it ended, nor is their CA gone. It
-// verifies no signature, and so can be asked often.
+// Accepts reports whether the certificate of a connection, verified at the handshake, is still
+// valid: it and its issuers have not expired, and their CA is still in use. It verifies no
+// signature, and so can be called often.
 func (m *Material) Accepts(state tls.ConnectionState) bool {
 	now, roots := time.Now(), m.now.Load().roots
 	if roots == nil {
@@ -185,8 +185,9 @@ func (m *Material) CAs() (names []string) {
 	return names
 }
 
-// SignedBy names the CA that a verified connection's certificate is of; empty for none. Two CAs of one
-// subject, as an old and a new one often have it, differ in the begin of their SHA-256 fingerprints.
+// SignedBy names the CA that issued a verified connection's certificate; empty for none. Two CAs of
+// one subject, which is usual for an old and a new CA, differ in the first digits of their SHA-256
+// fingerprints.
 func SignedBy(state tls.ConnectionState) string {
 	if len(state.VerifiedChains) == 0 {
 		return ""
@@ -195,7 +196,7 @@ func SignedBy(state tls.ConnectionState) string {
 	return nameOfCA(chain[len(chain)-1])
 }
 
-// MaxCANameBytes is how long the name of a CA is at most, and MaxCAs how many are shown of a node.
+// MaxCANameBytes bounds the name of a CA, and MaxCAs the CAs shown of a node.
 const MaxCANameBytes, MaxCAs = 128, 8
 
 func nameOfCA(ca *x509.Certificate) string {
@@ -203,7 +204,7 @@ func nameOfCA(ca *x509.Certificate) string {
 	return fmt.Sprintf("%s %x", strings.ToValidUTF8(subject[:min(len(subject), MaxCANameBytes-17)], ""), sum[:8])
 }
 
-// HasCA says whether a CA was given.
+// HasCA reports whether a CA was given.
 func (m *Material) HasCA() bool { return m.now.Load().ca != nil }
 
 // Leaf returns the node's or client's own certificate, or nil.
@@ -214,9 +215,9 @@ func (m *Material) Leaf() *x509.Certificate {
 	return nil
 }
 
-// suites are those of TLS 1.2 that encrypt and authenticate in one, with keys of the
-// moment. All clients have one of them since Java 8, OpenSSL 1.0.1 and Windows Server
-// 2016; TLS 1.3 has none that do not.
+// suites are the cipher suites of TLS 1.2 with authenticated encryption and ephemeral keys. Every
+// client has one of them since Java 8, OpenSSL 1.0.1 and Windows Server 2016; all suites of TLS 1.3
+// have both properties.
 func suites() []uint16 {
 	return []uint16{
 		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
@@ -236,8 +237,8 @@ func (m *Material) Server(protocols ...string) *tls.Config {
 	return cfg
 }
 
-// server returns the current configuration of a listener. No session is resumed: a caller that
-// resumes one would not be asked for its certificate again, also if the CA is gone by then.
+// server returns the current configuration of a listener. Sessions are never resumed: a resumed
+// session would skip the check of the certificate, even if the CA was replaced meanwhile.
 func (m *Material) server(version uint16, protocols []string) *tls.Config {
 	cfg := &tls.Config{
 		MinVersion: version, CipherSuites: suites(), NextProtos: protocols, SessionTicketsDisabled: true,
@@ -281,15 +282,15 @@ func (m *Material) PeerClient(tag string) (*tls.Config, error) {
 		// An empty server name would be filled in by gRPC with the address.
 		return nil, fmt.Errorf("tlsconf: %q is no node tag", tag)
 	}
-	// A tag is a valid host name of one label, so the usual check of the server
-	// name does just what is wanted, also when a session is resumed.
+	// A tag is a valid host name of one label, so the usual check of the server name is the check
+	// of the tag, also when a session is resumed.
 	cfg := m.Client(tag)
 	cfg.MinVersion = tls.VersionTLS13
 	return cfg, nil
 }
 
-// getClientCertificate answers a server that asks for a certificate. The empty
-// certificate means that there is none; the server decides what that is worth.
+// getClientCertificate answers a server that asks for a certificate. The empty certificate means
+// that there is none; the server decides whether to accept that.
 func (m *Material) getClientCertificate(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	if cert := m.now.Load().cert; cert != nil {
 		return cert, nil
@@ -297,11 +298,11 @@ func (m *Material) getClientCertificate(*tls.CertificateRequestInfo) (*tls.Certi
 	return &tls.Certificate{}, nil
 }
 
-// Principal returns the name of the other side, with its kind, as its verified certificate has
-// it: the first URI, else the first DNS name, else the first mail address among its alternative
-// names. A URI is as it stands there, byte for byte: what RFC 3986 takes for the same is another
-// principal. It is empty without any, or without a certificate that was verified. The common name
-// does not count, and neither does the URI of a node, which is called by its tag.
+// Principal returns the name of the other side, with its kind, from its verified certificate: the
+// first URI, else the first DNS name, else the first mail address among its alternative names. A
+// URI is compared byte for byte: URIs that are equal by RFC 3986 are different principals. It is
+// empty without any, or without a verified certificate. The common name does not count, and neither
+// does the URI of a node, which is called by its tag.
 func Principal(state tls.ConnectionState) string {
 	if len(state.VerifiedChains) == 0 || len(state.VerifiedChains[0]) == 0 {
 		return ""
@@ -349,7 +350,7 @@ func rawURIs(cert *x509.Certificate) (uris []string) {
 	return uris
 }
 
-// isTag says whether a DNS name has the form of a node tag: one to four ASCII letters.
+// isTag reports whether a DNS name has the form of a node tag: one to four ASCII letters.
 func isTag(name string) bool {
 	if len(name) < 1 || len(name) > 4 {
 		return false

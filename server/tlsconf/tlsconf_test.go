@@ -48,7 +48,7 @@ func load(t *testing.T, dir, name string) *tlsconf.Material {
 	return m
 }
 
-// handshake connects the two and returns what each side saw and said.
+// handshake connects the two and returns both sides' states and errors.
 func handshake(t *testing.T, server, client *tls.Config) (atServer, atClient tls.ConnectionState, err error) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -171,8 +171,8 @@ func TestApplications(t *testing.T) {
 	}
 }
 
-// TestTLS12IsAEADAlone: of the suites that Go knows, those that authenticate apart
-// from the encryption, or have no keys of the moment, are refused by both sides.
+// TestTLS12IsAEADAlone: both sides refuse those of Go's suites that are not AEAD, or have no
+// ephemeral keys.
 func TestTLS12IsAEADAlone(t *testing.T) {
 	for _, rsa := range []bool{false, true} {
 		dir, tried := t.TempDir(), 0
@@ -234,7 +234,7 @@ func TestErrorsNameTheFile(t *testing.T) {
 	}
 }
 
-// TestErrorsNameTheCause of what editors and openssl do to files.
+// TestErrorsNameTheCause: damage that editors and openssl do to files.
 func TestErrorsNameTheCause(t *testing.T) {
 	dir := makeCerts(t, "A")
 	for name, change := range map[string]struct{ file, old, text, want string }{

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// WatchConfig is what Watch needs.
+// WatchConfig configures Watch.
 type WatchConfig struct {
-	// Every is between two looks at the files.
+	// Every is the interval between checks of the files.
 	Every time.Duration
 	// Check refuses a new certificate for a reason of the caller's.
 	Check func(*x509.Certificate) error
@@ -20,7 +20,7 @@ type WatchConfig struct {
 }
 
 // Watch reads the files again whenever their content has changed, until ctx ends.
-// What cannot be used leaves what there is in place, and is said once.
+// A certificate that cannot be used is logged once; the current one stays in use.
 //
 // The content is compared, not the time or the name: that notices every way to
 // replace a file, also a swap of the folder above it.
@@ -41,13 +41,13 @@ func (m *Material) Watch(ctx context.Context, cfg WatchConfig) {
 type watcher struct {
 	material *Material
 	cfg      WatchConfig
-	// failed is the newest text that could not be used, and failures in how many looks it was found.
+	// failed is the newest unusable text, and failures the number of looks that found it.
 	failed   text
 	failures int
 }
 
-// look takes a new text over. Certificate and key are two files, so a look may fall between
-// them: what cannot be used is told only if the next look finds it unchanged.
+// look loads a new text. Certificate and key are two files, so a look may fall between them: an
+// unusable text is logged only if the next look finds it unchanged.
 func (w *watcher) look() {
 	found, err := w.material.files.read()
 	if err == nil && found == w.material.now.Load().text {
@@ -81,10 +81,10 @@ func (w *watcher) tell(err error) {
 	w.material.WarnOfEnded(w.cfg.Logger)
 }
 
-// WarnOfEnded says which CAs have ended: certificates that they have signed are refused.
+// WarnOfEnded logs the CAs that have expired: certificates issued by them are refused.
 func (m *Material) WarnOfEnded(log *slog.Logger) {
 	for _, ca := range m.ended() {
-		log.Warn("a CA in the file has ended: take it out", "file", m.files.CA, "ca", nameOfCA(ca), "ended", ca.NotAfter)
+		log.Warn("a CA in the file has expired: remove it", "file", m.files.CA, "ca", nameOfCA(ca), "ended", ca.NotAfter)
 	}
 }
 
@@ -98,7 +98,7 @@ func (m *Material) ended() (cas []*x509.Certificate) {
 	return cas
 }
 
-// EndedCAs is how many CAs in the file have ended.
+// EndedCAs is the number of expired CAs in the file.
 func (m *Material) EndedCAs() int { return len(m.ended()) }
 
 // signs reports whether a CA in the file has signed the own certificate. Where none has, as where callers and
@@ -146,8 +146,8 @@ func usable(cert *x509.Certificate, now time.Time) error {
 	return nil
 }
 
-// ValidUntil returns until when the own certificate is valid, and the first of the CA's that have not
-// ended, or else the last; zero where there is none.
+// ValidUntil returns the expiry of the own certificate, and the earliest of the CAs that have not
+// expired, or else the latest; zero where there is none.
 func (m *Material) ValidUntil() (own, ca time.Time) {
 	l := m.now.Load()
 	if l.cert != nil {

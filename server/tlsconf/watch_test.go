@@ -21,7 +21,7 @@ import (
 	"github.com/idnode/idnode/server/tlsconf"
 )
 
-// watch watches m, and returns what it is told.
+// watch watches m, and returns a channel of its reports.
 func watch(t *testing.T, m *tlsconf.Material, check func(*x509.Certificate) error) <-chan error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -38,7 +38,7 @@ func watch(t *testing.T, m *tlsconf.Material, check func(*x509.Certificate) erro
 
 func anyLeaf(*x509.Certificate) error { return nil }
 
-// next waits for what is told next.
+// next waits for the next report.
 func next(t *testing.T, told <-chan error) error {
 	t.Helper()
 	select {
@@ -81,8 +81,8 @@ func TestANewCertificateIsTakenOver(t *testing.T) {
 	}
 }
 
-// TestANewCAIsTakenOver: those of the new one are let in, those of the old no
-// more, also by a listener that was there before.
+// TestANewCAIsTakenOver: certificates of the new CA are accepted, those of the old CA no longer,
+// also by a listener that was there before.
 func TestANewCAIsTakenOver(t *testing.T) {
 	dir, other := makeCerts(t, "A"), makeCerts(t, "A")
 	m := load(t, dir, "A")
@@ -109,8 +109,7 @@ func TestANewCAIsTakenOver(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeUsedLeavesTheOldInPlace, and is told once; what is good again is
-// taken over.
+// TestWhatCannotBeUsedLeavesTheOldInPlace, and is reported once; a valid file after it is loaded.
 func TestWhatCannotBeUsedLeavesTheOldInPlace(t *testing.T) {
 	for name, spoil := range map[string]func(dir string) error{
 		"no PEM": func(dir string) error { return os.WriteFile(filepath.Join(dir, "A.crt"), []byte("x"), 0o600) },
@@ -237,8 +236,8 @@ func TestPrincipalsHaveAKind(t *testing.T) {
 	}
 }
 
-// TestURIsAreComparedByteForByte: a CA may check an application's URI so, or by its
-// beginning; what is the same to a parser is another principal.
+// TestURIsAreComparedByteForByte: a CA may check an application's URI so, or by its beginning; a
+// URI that only a parser takes for the same is another principal.
 func TestURIsAreComparedByteForByte(t *testing.T) {
 	for _, uri := range []string{
 		"spiffe://ex.org/op", "SPIFFE://ex.org/op", "spiffe://ex.org/op#", "spiffe://ex.org/op?", "spiffe://EX.org/op", "spiffe://ex.org/%6fp",
@@ -301,8 +300,8 @@ func TestAClientIsNoNode(t *testing.T) {
 	}
 }
 
-// TestAnOpenConnectionsCertificate is good until it, or what signed it, ends, and as long
-// as its CA is there.
+// TestAnOpenConnectionsCertificate is accepted until it or its issuer expires, and as long as its
+// CA is in use.
 func TestAnOpenConnectionsCertificate(t *testing.T) {
 	dir, other := makeCerts(t, "A"), makeCerts(t, "A")
 	load := func(dir string) (*tlsconf.Material, *x509.Certificate, *x509.Certificate) {

@@ -31,7 +31,7 @@ const (
 )
 
 // runbook has a heading for each rule.
-const runbook = "https://github.com/idnode/idnode/blob/main/docs/operate/alarms.md#"
+const runbook = "/docs/operate/alarms.md#"
 
 // alarmsOf returns what is wrong, the worst first.
 func alarmsOf(s service.Status) []alarm {
@@ -55,9 +55,13 @@ func alarmsOf(s service.Status) []alarm {
 			Text: "This node: " + s.Unserved.Error() + ". " + refused(s),
 		})
 	}
-	full := tagsOf(s, func(m service.Member) bool { return m.Answer.GetStorageFull() })
-	add(s.StorageFull || full != "", storageFull(s.StorageFull, full))
-	if differing := tagsOf(s, func(m service.Member) bool { return m.StateDiffers }); differing != "" {
+	if full, means := s.FullDisks(); full != "" {
+		add(true, alarm{
+			Name: "IdnodeStorageFull", Critical: s.RefusesForStorage(), Title: "A disk is nearly full: " + full + ".",
+			Text: upper(means) + ". Make room there, in bytes and in inodes; it goes on by itself within seconds.",
+		})
+	}
+	if differing := s.TagsWith(func(m service.Condition) bool { return m.StateDiffers }); differing != "" {
 		add(true, alarm{
 			Name: "IdnodeStateDiverged", Critical: true, Title: "Another state on " + differing + ".",
 			Text: "After the same log entry it is not that of this node. The node whose state is the wrong one ends by itself; rebuild it as its " +
@@ -67,7 +71,7 @@ func alarmsOf(s service.Status) []alarm {
 	for _, m := range s.Members {
 		add(!m.Reachable() && m.SilentFor > 0, alarm{
 			Name: "IdnodeMemberUnreachable", Title: "Member " + m.Tag + " does not answer.",
-			Text:   "Until it is back one node fewer may fail. If its machine is gone for good, remove it and let another join.",
+			Text:   unreachable(s, m),
 			Millis: m.SilentFor.Milliseconds(),
 		})
 		add(m.Behind > lagging, alarm{
@@ -100,7 +104,7 @@ func noQuorum(s service.Status) alarm {
 	return alarm{
 		Name: "IdnodeNoQuorum", Critical: true, Title: "No quorum.",
 		Text: "This node is not in touch with a majority of the voters" + known + ". " +
-			refused(s),
+			refused(s) + " Bring back enough of those that are missing; Recovery says what to do if they are gone for good.",
 		Millis: s.QuorumMissing.Milliseconds(),
 	}
 }
@@ -112,20 +116,22 @@ func refused(s service.Status) string {
 	return "It refuses identities, claims and seeds; server-side ids and GUIDs go on, and HiLo ranges as long as its reserve lasts."
 }
 
-func storageFull(stopped bool, full string) alarm {
-	a := alarm{
-		Name: "IdnodeStorageFull", Critical: stopped, Title: "A disk is nearly full",
-		Text: "Make room there; it goes on by itself within seconds.",
+// unreachable says where a member does not answer, and what can be done: without a leader nobody is removed.
+func unreachable(s service.Status, m service.Member) string {
+	text := ""
+	if m.Problem != "" {
+		text = "It does not answer " + m.Problem + ". "
 	}
-	if full != "" {
-		a.Title += ": " + full
+	switch {
+	case !s.HasQuorum, s.LeaderTag == "", s.Unserved != nil:
+		return text + "See whether it runs, and the network between it and this node."
+	case !votes(m):
+		return text + "It has no vote, so no quorum needs it. If its machine is gone for good, remove it."
 	}
-	a.Title += "."
-	if stopped {
-		a.Text = "Nothing is written to the log, on this node or on a quorum, until there is room. " + a.Text
-	}
-	return a
+	return text + "Until it is back one node fewer may fail. If its machine is gone for good, remove it and let another join."
 }
+
+func upper(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 func certificateEnds(m service.Member, days int32) alarm {
 	a := alarm{
@@ -141,14 +147,4 @@ func certificateEnds(m service.Member, days int32) alarm {
 			"takes it without a restart."
 	}
 	return a
-}
-
-func tagsOf(s service.Status, of func(service.Member) bool) string {
-	var tags []string
-	for _, m := range s.Members {
-		if of(m) {
-			tags = append(tags, m.Tag)
-		}
-	}
-	return strings.Join(tags, ", ")
 }

@@ -30,10 +30,10 @@ func FuzzCalls(f *testing.F) {
 		r.Host, r.URL.RawQuery = "127.0.0.1:7402", query
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
-		_, before := w.state.Hash()
+		_, before := w.State.Hash()
 		answer := httptest.NewRecorder()
 		s.ServeHTTP(answer, r)
-		_, after := w.state.Hash()
+		_, after := w.State.Hash()
 		file := name == "backup" && answer.Code == http.StatusOK
 		if answer.Code == http.StatusInternalServerError || !file && !json.Valid(answer.Body.Bytes()) || before != after {
 			t.Fatalf("%s?%s %q: %d %q, state %x, before %x", name, query, body, answer.Code, answer.Body, after, before)

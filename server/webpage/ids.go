@@ -2,6 +2,8 @@ package webpage
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -9,6 +11,8 @@ import (
 
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/etags"
+	"github.com/idnode/idnode/server/jsonapi"
 	"github.com/idnode/idnode/server/service"
 )
 
@@ -22,9 +26,30 @@ func (p *Page) etags(r *http.Request) (any, error) {
 		Prefix: q.Get("prefix"), PageSize: int32(size), PageToken: q.Get("pageToken"),
 	})
 	return struct {
-		Etags []service.OwnEtag `json:"etags"`
-		Next  string            `json:"nextPageToken"`
+		Etags []etags.Progress `json:"etags"`
+		Next  string           `json:"nextPageToken"`
 	}{res.Items, res.NextPageToken}, err
+}
+
+// numbers finds a document's number by its key or its text, in all series of a database.
+func (p *Page) numbers(r *http.Request) (any, error) {
+	q := r.URL.Query()
+	found, err := p.cfg.Service.FindNumbers(r.Context(), &idnodev1.WhoHasRequest{
+		Database: q.Get("database"), By: &idnodev1.WhoHasRequest_Key{Key: q.Get("of")},
+	})
+	type number struct {
+		Series string          `json:"series"`
+		Number json.RawMessage `json:"number"`
+	}
+	all := []number{}
+	for _, f := range found {
+		body, failed := jsonapi.Encode(f.Number)
+		err = errors.Join(err, failed)
+		all = append(all, number{f.Series, body})
+	}
+	return struct {
+		Numbers []number `json:"numbers"`
+	}{all}, err
 }
 
 type strategy struct {

@@ -1,6 +1,7 @@
 package webpage
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -74,4 +75,29 @@ func TestSeriesAreCounted(t *testing.T) {
 	define := &raftlogv1.SeriesDefine{Name: "invoices", Definition: series.DefinitionMessage(series.Definition{Format: "{number}"})}
 	w.Must(op.Envelope{Database: "default"}, define)
 	wantJSON(t, send(w.newServer(httpapi.Config{}), get, api+"overview", ""), 200, `{"status":{"counts":{"series":"1","seriesKeys":"0"}}}`)
+}
+
+// TestAllSeriesAreAsked for a document's number: in one call, however many there are.
+func TestAllSeriesAreAsked(t *testing.T) {
+	w := newWorld(t)
+	s := w.newServer(httpapi.Config{})
+	for i := range 301 {
+		name := fmt.Sprintf("s%03d", i)
+		w.Must(op.Envelope{Database: "default"},
+			&raftlogv1.SeriesDefine{Name: name, Definition: series.DefinitionMessage(series.Definition{Format: name + "-{number:4}"})})
+	}
+	for _, take := range []*raftlogv1.SeriesTake{
+		{Name: "s000", Version: 1, Keys: []string{"doc-1"}}, {Name: "s300", Version: 1, Keys: []string{"doc-1", "doc-2"}},
+	} {
+		take.SinceUnixNano = w.State.SeriesList("default", take.GetName(), "", 1)[0].Since
+		w.Must(op.Envelope{Database: "default"}, take)
+	}
+	for of, want := range map[string]string{
+		"doc-1":     `[{"series":"s000","number":{"text":"s000-0001"}},{"series":"s300","number":{"text":"s300-0001"}}]`,
+		"s300-0002": `[{"series":"s300","number":{"key":"doc-2"}}]`,
+		"doc-3":     `[]`,
+	} {
+		wantJSON(t, send(s, get, api+"numbers?of="+of, ""), 200, `{"numbers":`+want+`}`)
+	}
+	wantJSON(t, w.withRoles()("dns:shop", "numbers?of=doc-1"), 403, `{"reason":"PERMISSION_DENIED"}`)
 }

@@ -30,6 +30,22 @@ func noTransfer(m service.Member, s service.Status, have rights.Right) string {
 	return ""
 }
 
+// noVoteChange says why a watcher cannot be promoted, or another member be demoted; empty if it can.
+// The cluster judges what voters are left.
+func noVoteChange(m service.Member, s service.Status, have rights.Right) string {
+	switch voters, _ := votersOf(s); {
+	case have&rights.Cluster == 0:
+		return noClusterRight
+	case !s.HasQuorum:
+		return "There is no quorum."
+	case m.Role == idnodev1.Role_ROLE_WATCHER && !m.Reachable():
+		return "It does not answer."
+	case votes(m) && voters == 1:
+		return "It is the last voter."
+	}
+	return ""
+}
+
 // noRemoval says why a member cannot be removed from the page; empty if it can. One
 // that answers is never removed here: a slip would cost a node.
 func noRemoval(m service.Member, s service.Status, have rights.Right) string {

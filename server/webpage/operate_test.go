@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/backup"
+	"github.com/idnode/idnode/fsm/op"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/httpapi"
 	keeper "github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/server/service"
@@ -50,9 +52,9 @@ func TestAlarms(t *testing.T) {
 			condition(func(c *service.Condition) { c.Answer.StorageFull = true }),
 			`[{"name":"IdnodeStorageFull","critical":false,"title":"A disk is nearly full: B."}]`,
 		},
-		"full disks": {
-			func(s *service.ClusterStatus) { s.StorageFull = true },
-			`[{"name":"IdnodeStorageFull","critical":true,"title":"A disk is nearly full."}]`,
+		"the leader's disk": {
+			func(s *service.ClusterStatus) { s.Conditions["A"].Answer.StorageFull = true },
+			`[{"name":"IdnodeStorageFull","critical":true,"title":"A disk is nearly full: A."}]`,
 		},
 		"another state": {
 			condition(func(c *service.Condition) { c.StateDiffers = true }),
@@ -120,32 +122,50 @@ func TestAlarmsHaveTheNamesOfTheRules(t *testing.T) {
 }
 
 // TestWhatCannotWork: of each member the page hears why leadership cannot be transferred to it,
-// or be removed.
+// its vote be changed, or it be removed.
 func TestWhatCannotWork(t *testing.T) {
-	const answers = `It answers. Only a member that is gone is removed here; for others there is: idnode cluster remove.`
+	const (
+		answers  = `It answers. Only a member that is gone is removed here; for others there is: idnode cluster remove.`
+		noQuorum = "There is no quorum."
+	)
+	noRights := [3]string{noClusterRight, noClusterRight, noClusterRight}
 	tests := map[string]struct {
 		change func(*world)
-		want   string
+		// want has what cannot be done with A, B and C: the transfer, the change of the vote, the removal.
+		want [3][3]string
 	}{
-		"all is well": {func(*world) {}, `[{"no_transfer":"It leads.","no_removal":"` + answers + `"},{"no_transfer":"","no_removal":"` + answers + `"},
-			{"no_transfer":"It does not answer.","no_removal":""}]`},
-		"no right": {func(w *world) { w.admins = []string{"ops"} }, `[{"no_transfer":"` + noClusterRight + `","no_removal":"` + noClusterRight + `"},
-			{"no_transfer":"` + noClusterRight + `"},{"no_removal":"` + noClusterRight + `"}]`},
-		"no quorum": {func(w *world) { w.loseQuorum() }, `[{"no_transfer":"There is no quorum."},{"no_transfer":"There is no quorum."},{"no_removal":"There is no quorum."}]`},
+		"all is well": {func(*world) {}, [3][3]string{{"It leads.", "", answers}, {"", "", answers}, {"It does not answer.", "", ""}}},
+		"no right":    {func(w *world) { w.admins = []string{"ops"} }, [3][3]string{noRights, noRights, noRights}},
+		"no quorum": {(*world).loseQuorum, [3][3]string{
+			{noQuorum, noQuorum, answers}, {noQuorum, noQuorum, answers}, {noQuorum, noQuorum, noQuorum},
+		}},
 		"no room": {func(w *world) {
 			w.change = func(s *service.ClusterStatus) {
 				s.Conditions["B"] = service.Condition{Answer: &peerv1.PingResponse{StorageFull: true}}
 			}
-		}, `[{},{"no_transfer":"Its disk is nearly full."},{}]`},
+		}, [3][3]string{{"It leads.", "", answers}, {"Its disk is nearly full.", "", answers}, {"It does not answer.", "", ""}}},
 		"no vote": {func(w *world) {
 			w.change = func(s *service.ClusterStatus) { s.VoterTags = []string{"A", "C"} }
-		}, `[{},{"no_transfer":"It does not vote."},{}]`},
+		}, [3][3]string{{"It leads.", "", answers}, {"It does not vote.", "", answers}, {"It does not answer.", "", ""}}},
+		"one vote": {func(w *world) {
+			w.change = func(s *service.ClusterStatus) { s.VoterTags = []string{"A"} }
+		}, [3][3]string{{"It leads.", "It is the last voter.", answers}, {"It does not vote.", "", answers}, {"It does not vote.", "", ""}}},
+		"watchers": {func(w *world) {
+			w.Must(op.Envelope{}, &raftlogv1.WatcherSet{Tag: "B", Watcher: true})
+			w.Must(op.Envelope{}, &raftlogv1.WatcherSet{Tag: "C", Watcher: true})
+		}, [3][3]string{
+			{"It leads.", "It is the last voter.", answers}, {"It does not vote.", "", answers}, {"It does not vote.", "It does not answer.", ""},
+		}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			tt.change(w)
-			wantJSON(t, send(w.newServer(httpapi.Config{}), get, api+"overview", ""), 200, `{"members":`+tt.want+`}`)
+			var want []string
+			for _, m := range tt.want {
+				want = append(want, fmt.Sprintf(`{"no_transfer":%q,"no_vote_change":%q,"no_removal":%q}`, m[0], m[1], m[2]))
+			}
+			wantJSON(t, send(w.newServer(httpapi.Config{}), get, api+"overview", ""), 200, `{"members":[`+strings.Join(want, ",")+`]}`)
 		})
 	}
 }

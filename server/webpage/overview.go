@@ -53,10 +53,11 @@ type you struct {
 type member struct {
 	// Figures are null if it does not say. Those that are 0 are left out.
 	Figures *peerv1.Figures `json:"figures"`
-	// NoTransfer and NoRemoval say why leadership cannot be transferred to it, or it be removed
-	// from the page; empty if it can.
-	NoTransfer string `json:"no_transfer"`
-	NoRemoval  string `json:"no_removal"`
+	// NoTransfer, NoVoteChange and NoRemoval say why leadership cannot be transferred to it, its vote be
+	// given or taken, or it be removed from the page; empty if it can.
+	NoTransfer   string `json:"no_transfer"`
+	NoVoteChange string `json:"no_vote_change"`
+	NoRemoval    string `json:"no_removal"`
 }
 
 func (p *Page) overview(r *http.Request) (any, error) {
@@ -79,7 +80,7 @@ func (p *Page) overview(r *http.Request) (any, error) {
 	o.Voters, o.Reachable = votersOf(s)
 	o.Quorum = o.Voters/2 + 1
 	for i, m := range s.Members {
-		o.Members[i] = member{figuresOf(m, all), noTransfer(m, s, have), noRemoval(m, s, have)}
+		o.Members[i] = member{figuresOf(m, all), noTransfer(m, s, have), noVoteChange(m, s, have), noRemoval(m, s, have)}
 	}
 	return o, nil
 }

@@ -1,10 +1,11 @@
 // Package webpage is the page at / on a node's HTTP port, for people.
 //
 // It owns the files of the page, which are embedded in the program and refer to nothing outside of
-// it, the headers that bind a browser to them, and the calls below /page/api/. Those have what the
-// public API has not, and are internal to the page; all else the page asks of that API, on the same
-// port (see package jsonapi). The HTTP server refuses what another origin sends (see package
-// httpapi), and this package host names that are not the cluster's.
+// it, the manual below /docs/, to which its alarms lead, the headers that bind a browser to them, and
+// the calls below /page/api/. Those have what the public API has not, and are internal to the page;
+// all else the page asks of that API, on the same port (see package jsonapi). The HTTP server refuses
+// what another origin sends (see package httpapi), and this package host names that are not the
+// cluster's.
 package webpage
 
 import (
@@ -43,8 +44,9 @@ func New(cfg Config) *Page { return &Page{cfg: cfg, began: time.Now()} }
 // Handle adds the page by handle, which takes patterns of http.ServeMux.
 func (p *Page) Handle(handle func(pattern string, handler http.Handler)) {
 	p.handleAssets(handle)
+	HandleManual(handle)
 	for name, call := range map[string]func(*http.Request) (any, error){
-		"overview": p.overview, "history": p.history, "explain": p.explain, "etags": p.etags, "audit": p.audit,
+		"overview": p.overview, "history": p.history, "explain": p.explain, "etags": p.etags, "audit": p.audit, "numbers": p.numbers,
 	} {
 		handle("GET "+api+name, p.handler(call))
 	}

@@ -16,11 +16,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/etags"
 	"github.com/idnode/idnode/server/grpcapi"
 	"github.com/idnode/idnode/server/history"
 	"github.com/idnode/idnode/server/httpapi"
@@ -40,9 +40,8 @@ var (
 
 // world is a node of three whose operations are applied at once.
 type world struct {
-	*fsmtest.Cluster
-	t     testing.TB
-	state *fsm.State
+	*fsmtest.Node
+	t testing.TB
 	// admins are the node's administrators; nil if everybody is one.
 	admins []string
 
@@ -50,8 +49,6 @@ type world struct {
 	etag uint64
 	// known are the members that the node knows.
 	known []*raftlogv1.Member
-	// fail is what becomes of proposals and linearizable reads.
-	fail error
 	// change is made to the status.
 	change  func(*service.ClusterStatus)
 	reserve *keeper.Total
@@ -65,30 +62,7 @@ func newWorld(t testing.TB) *world {
 	a.GrpcAddress, a.RaftAddress, a.HttpAddress = "a.example:7400", "a.example:7401", "a.example:7402"
 	b.GrpcAddress, b.RaftAddress = "10.0.0.2:7400", "10.0.0.2:7401"
 	c.GrpcAddress, c.RaftAddress = "10.0.0.3:7400", "10.0.0.3:7401"
-	cluster := fsmtest.New(t, time.Unix(1_800_000_000, 0), a, b, c)
-	return &world{Cluster: cluster, t: t, state: cluster.State, known: membersAt("a.example:7402", "10.0.0.2:7402")}
-}
-
-// Propose implements service.Proposer.
-func (w *world) Propose(ctx context.Context, operation []byte) ([]byte, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.fail != nil {
-		return nil, w.fail
-	}
-	return w.Cluster.Propose(ctx, operation)
-}
-
-// ProposeAll implements service.Proposer; nothing of the page uses it.
-func (w *world) ProposeAll(context.Context, [][]byte) ([][]byte, []error) {
-	return nil, []error{errors.ErrUnsupported}
-}
-
-// Linearize implements service.Linearizer.
-func (w *world) Linearize(context.Context) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.fail
+	return &world{Node: fsmtest.NewNode(t, time.Unix(1_800_000_000, 0), a, b, c), t: t, known: membersAt("a.example:7402", "10.0.0.2:7402")}
 }
 
 // NextBlock implements service.Etags.
@@ -112,7 +86,7 @@ func (w *world) Status() service.ClusterStatus {
 			"A": {Answer: &peerv1.PingResponse{AppliedIndex: w.Index()}}, "B": {Answer: &peerv1.PingResponse{AppliedIndex: w.Index() - 1}},
 		},
 	}
-	if w.fail != nil {
+	if w.Faults().Fail != nil {
 		status.LeaderTag, status.HasQuorum, status.QuorumMissing = "", false, 90*time.Second
 	}
 	if w.change != nil {
@@ -139,9 +113,7 @@ func (w *world) seed(name string, value int64) {
 
 // loseQuorum makes the cluster refuse everything, from now on.
 func (w *world) loseQuorum() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.fail = errNoQuorum
+	w.Set(func(f *fsmtest.Faults) { f.Fail, f.Unreadable = errNoQuorum, errNoQuorum })
 }
 
 // newServer returns the node's HTTP port with the page on it.
@@ -152,12 +124,12 @@ func (w *world) newServer(cfg httpapi.Config) *httpapi.Server {
 		CallTimeout: service.DefaultCallTimeout, MaxInFlight: service.DefaultMaxInFlight,
 		Events:   metrics.New("").Service(),
 		Caller:   func(context.Context) service.Caller { return service.Caller{} },
-		Proposer: w, Linearizer: w, State: w.state, Etags: w, Cluster: w, Version: "v1", Guarded: len(w.admins) > 0, Admins: w.admins,
+		Proposer: w, Linearizer: w, State: w.State, Etags: w, Cluster: w, Version: "v1", Guarded: len(w.admins) > 0, Admins: w.admins,
 		Hosts:        []string{"ids.example"},
 		Tag:          func() (string, bool) { return "A", true },
 		ReserveTotal: func() *keeper.Total { return w.reserve },
-		OwnEtags: func() []service.OwnEtag {
-			return []service.OwnEtag{{Database: "shop", Last: 1 << 62, Reserved: 1<<62 + 1, Ceiling: 1<<62 + 2}, {Database: "default", Reserved: 9}}
+		OwnEtags: func() []etags.Progress {
+			return []etags.Progress{{Database: "shop", Last: 1 << 62, Reserved: 1<<62 + 1, Ceiling: 1<<62 + 2}, {Database: "default", Reserved: 9}}
 		},
 	})
 	cfg.Logger, cfg.Refused = slog.New(slog.DiscardHandler), func(string, int) {}

@@ -229,6 +229,14 @@ func (b *browser) gone(selector string) {
 	b.until(selector+" is gone", fmt.Sprintf("!document.querySelector(%q)", selector))
 }
 
+// confirms presses the dialog's main button, and waits for what is said then and for the dialog's end.
+func (b *browser) confirms(said string) {
+	b.t.Helper()
+	b.click("dialog .main")
+	b.sees("#said", said)
+	b.gone("dialog")
+}
+
 // open goes to a view.
 func (b *browser) open(view string) {
 	b.t.Helper()

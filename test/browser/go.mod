@@ -5,8 +5,8 @@ go 1.26.0
 require (
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
-	github.com/idnode/idnode v0.0.0
-	github.com/idnode/idnode/client v0.0.0
+	github.com/idnode/idnode v1.0.0
+	github.com/idnode/idnode/client v1.0.0
 )
 
 require (
@@ -21,7 +21,3 @@ require (
 	google.golang.org/grpc v1.85.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
-
-replace github.com/idnode/idnode => ../..
-
-replace github.com/idnode/idnode/client => ../../client

@@ -29,9 +29,7 @@ func (p *pageTest) losesQuorum() {
 	p.sees(".forms form:nth-child(1) .reason", "There is no quorum.")
 	p.click(".forms form:nth-child(1) .main")
 	p.sees("#said", "There is no quorum.")
-	p.template("users/", "Server-side id")
-	p.click(".forms form:nth-child(1) .main")
-	p.made("Server-side id", `^users\/\d{19}-A$`)
+	p.makes("users/", "Server-side id", `^users\/\d{19}-A$`)
 	p.shot("no-quorum-make")
 	p.open("identities")
 	p.sees("tbody", "customer-00")
@@ -56,9 +54,7 @@ func (p *pageTest) losesQuorum() {
 	p.sees(".where", "quorum")
 	p.until("all are up to date", `document.querySelectorAll(".member .state.good").length === 3`)
 	p.open("make")
-	p.template("back|", "Identity")
-	p.click(".forms form:nth-child(1) .main")
-	p.made("Identity", `^back\/1$`)
+	p.makes("back|", "Identity", `^back\/1$`)
 }
 
 // losesNode: the page says that its node hangs, or is gone, and goes on when it is

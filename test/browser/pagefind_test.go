@@ -58,7 +58,7 @@ func (p *pageTest) seesEvents() {
 	p.sees("main", " leads.")
 	p.sees("main", "No quorum.")
 	p.sees("main", "Over: No quorum.")
-	p.sees("main", "This node keeps no audit log (--audit FILE).")
+	p.sees("main", "This node keeps no audit log: its setting audit names no file.")
 	p.shot("events")
 	p.open("overview")
 	p.until("a mark of the alarm", `[...document.querySelectorAll("[data-strategy=identity] .event.alarm title")].some(e => e.textContent.endsWith("No quorum."))`)

@@ -67,16 +67,16 @@ func (p *pageTest) worksByKeyboard() {
 }
 
 // tabTo presses Tab, with Shift to go back, until something has the focus.
-func (p *pageTest) tabTo(name string, modifier kb.Modifier) {
-	p.t.Helper()
+func (b *browser) tabTo(name string, modifier kb.Modifier) {
+	b.t.Helper()
 	var passed []string
-	for range 40 {
-		p.do(chromedp.KeyEvent(kb.Tab, chromedp.KeyModifiers(modifier)))
-		if passed = append(passed, p.focused()); passed[len(passed)-1] == name {
+	for range 60 {
+		b.do(chromedp.KeyEvent(kb.Tab, chromedp.KeyModifiers(modifier)))
+		if passed = append(passed, b.focused()); passed[len(passed)-1] == name {
 			return
 		}
 	}
-	p.t.Fatalf("no way to %q by Tab: %q", name, passed)
+	b.t.Fatalf("no way to %q by Tab: %q", name, passed)
 }
 
 // namesEverything: whatever takes the focus has a name, on every view.
@@ -119,35 +119,45 @@ const outside = `[...document.querySelectorAll("body *")].filter(e => {
 	return e.checkVisibility() && box.width > 1 && box.right > innerWidth + 1 && !e.closest(".unseen, .skip");
 }).map(e => e.outerHTML.slice(0, 120)).join("\n")`
 
-// tall lists buttons whose text stands in a column, and rows that push others away. Rows that are
-// cards, on a small screen, and those of a name that is longer than any line, may be higher.
-var tall = fmt.Sprintf(`[...document.querySelectorAll("button, tbody tr")].filter(e => {
-	const row = e.tagName === "TR";
-	if (row && (getComputedStyle(e).display !== "table-row" || %q.includes(e.dataset.name))) return false;
-	return e.checkVisibility() && e.getBoundingClientRect().height > (row ? 120 : 60);
+// tall lists buttons whose text stands in a column, and rows that push others away. A row that is a
+// card, on a small screen, has a line for each cell, and these are judged. Those of a name that is
+// longer than any line may be higher.
+var tall = fmt.Sprintf(`[...document.querySelectorAll("button, tbody tr, tbody tr > *")].filter(e => {
+	const row = e.closest("tbody tr"), card = row && getComputedStyle(row).display !== "table-row";
+	if (e.tagName !== "BUTTON" && (%q.includes(row.dataset.name) || (e === row) === card)) return false;
+	return e.checkVisibility() && e.getBoundingClientRect().height > (e.tagName === "BUTTON" ? 60 : 120);
 }).map(e => e.getBoundingClientRect().height + " " + e.outerHTML.slice(0, 120)).join("\n")`, strings.Join(oddNames, " "))
+
+// fits: nothing of a view is cut off, has to be pushed aside, or is too high.
+func (b *browser) fits(what string, width int64) {
+	b.t.Helper()
+	if wide := ask[int64](b, `document.documentElement.scrollWidth`); wide > width {
+		b.t.Errorf("%s is %d wide on %d", what, wide, width)
+	}
+	if out := ask[string](b, outside); out != "" {
+		b.t.Errorf("%s on %d: outside:\n%s", what, width, out)
+	}
+	if high := ask[string](b, tall); high != "" {
+		b.t.Errorf("%s on %d: too high:\n%s", what, width, high)
+	}
+}
+
+// widths are those of a phone, of a phone that lies, of a small screen, and of a large one.
+var widths = []int64{360, 700, 1280, 1920}
 
 // fitsWidths: nothing is cut off or has to be pushed aside, in the light and in the
 // dark, from a phone to a wide screen.
 func (p *pageTest) fitsWidths() {
 	defer p.size(1200, 900)
 	defer p.colours("light")
-	for _, width := range []int64{360, 700, 1280, 1920} {
+	for _, width := range widths {
 		p.size(width, 800)
 		for _, scheme := range []string{"light", "dark"} {
 			p.colours(scheme)
 			for _, view := range pages {
 				p.open(view)
 				p.until("the view's content", content)
-				if wide := ask[int64](p.browser, `document.documentElement.scrollWidth`); wide > width {
-					p.t.Errorf("%s is %d wide on %d", view, wide, width)
-				}
-				if out := ask[string](p.browser, outside); out != "" {
-					p.t.Errorf("%s on %d: outside:\n%s", view, width, out)
-				}
-				if high := ask[string](p.browser, tall); high != "" {
-					p.t.Errorf("%s on %d: too high:\n%s", view, width, high)
-				}
+				p.fits(view, width)
 				p.shot(fmt.Sprintf("%s-%d-%s", scheme, width, strings.SplitN(view, "?", 2)[0]))
 			}
 		}

@@ -157,9 +157,7 @@ func (p *pageTest) copies() {
 	ask[bool](p.browser, `(navigator.clipboard.writeText = () => Promise.reject(new Error("none")),
 		document.addEventListener("copy", () => { window.clip = (e => e.value.slice(e.selectionStart, e.selectionEnd))(document.activeElement); }), true)`)
 	p.open("make")
-	p.template("copied/id", "Semantic id")
-	p.click(".forms form:nth-child(1) .main")
-	p.made("Semantic id", `^copied\/id$`)
+	p.makes("copied/id", "Semantic id", `^copied\/id$`)
 	p.click(".made > li:first-child .copy")
 	p.sees("#said", "Copied copied/id.")
 	p.until("the selection was copied", `window.clip === "copied/id"`)
@@ -181,12 +179,14 @@ func (p *pageTest) operates() {
 	if got := p.cluster.Leader(p.t); got != to {
 		p.t.Errorf("%s leads, want %s", got.Tag, to.Tag)
 	}
+	p.changesVote(leader.Tag)
 	p.open("operate")
 	p.sees("[data-about=settings]", "max-identities")
 	p.sees("[data-about=roles] .note", "There are none")
 	p.sees(".lead", "You are known by no certificate.")
 	p.sees(".operate .warning", "Everybody who reaches this port")
 	p.sees("tr[data-name=max-name-bytes-total]", "1 GiB")
+	p.until("buttons have no head", `!document.querySelector("[data-head='What to do']") && document.querySelector("th .unseen")`)
 	p.shot("operate")
 	p.changesSetting()
 	dir := p.t.TempDir()
@@ -212,18 +212,36 @@ func (p *pageTest) operates() {
 	p.sees(".where", "quorum")
 }
 
+// changesVote makes a follower a watcher, and lets it vote again.
+func (p *pageTest) changesVote(tag string) {
+	row := fmt.Sprintf(".member[data-tag=%s] ", tag)
+	p.sees(row+".vote", "Demote")
+	p.click(row + ".vote")
+	p.sees("dialog h2", "Demote "+tag+" to a watcher?")
+	p.click("dialog .main")
+	p.sees("#said", tag+" is a watcher.")
+	p.sees(row+".role", "Watcher")
+	p.off(row+".lead-to", "It does not vote.")
+	p.sees(row+".vote", "Promote")
+	p.click(row + ".vote")
+	p.sees("dialog h2", "Promote "+tag+" to a voter?")
+	p.click("dialog .main")
+	p.sees("#said", tag+" votes once it has caught up.")
+	p.sees(row+".role", "Follower")
+}
+
 // changesSetting changes one of the cluster's settings, but to no value that is none.
 func (p *pageTest) changesSetting() {
 	p.click("[aria-label='Change max-identities']")
 	p.fill("dialog input", "many")
 	p.off("dialog .main", "Give a whole number.")
+	p.until("the field is wrong", `document.querySelector("dialog input").getAttribute("aria-invalid") === "true"`)
 	p.fill("dialog input", "-1")
 	p.click("dialog .main")
 	p.sees("dialog .failure", "(INVALID_SETTING")
 	p.fill("dialog input", "123,456")
-	p.click("dialog .main")
-	p.sees("#said", "max-identities is 123,456.")
-	p.gone("dialog")
+	p.until("the field is right", `document.querySelector("dialog input").getAttribute("aria-invalid") === "false"`)
+	p.confirms("max-identities is 123,456.")
 	p.sees("tr[data-name=max-identities] .number", "123,456")
 }
 

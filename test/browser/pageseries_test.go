@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,8 @@ func TestPageOfSeries(t *testing.T) {
 	p.defines()
 	p.redefines()
 	p.looks()
+	p.allots()
+	p.withdraws()
 	p.deletes()
 	p.definesAfterARestore()
 	p.resumes()
@@ -171,7 +174,7 @@ func (p *seriesPage) redefines() {
 // looks sees what a scope has, and finds a number by its key and by its text.
 func (p *seriesPage) looks() {
 	p.does("Numbers", "orders", "orders")
-	p.sees("dialog .scopes", "BERLIN: 543 to 543, 1 confirmed; 1 to 542 before this series")
+	p.sees("dialog .scopes", "BERLIN\t543 to 543, 1 confirmed; 1 to 542 before this series\t9,456")
 	p.fill("dialog .field input", "N-BERLIN-0544")
 	p.click("dialog .main")
 	p.sees("dialog .failure", "(NUMBER_NOT_FOUND")
@@ -179,6 +182,75 @@ func (p *seriesPage) looks() {
 	p.click("dialog .main")
 	p.sees("#said", "N-BERLIN-0543 is that of b: confirmed, 2026-11-26.")
 	p.gone("dialog")
+}
+
+// allots has a scope give the numbers of two ranges, and sees what they have left. What is no range is refused.
+func (p *seriesPage) allots() {
+	allot := func(from, to, until, note string) {
+		p.does("Allot", "orders", "Allot numbers of orders")
+		p.off("dialog .main", "Give the first and the last number first.")
+		for i, typed := range []string{"BERLIN", from, to, until, note} {
+			p.fill(fmt.Sprintf("dialog .field:nth-of-type(%d) input", i+1), typed)
+		}
+		p.off("dialog .main", "")
+		p.click("dialog .main")
+	}
+	for refused, wrong := range map[string][3]string{
+		"(INVALID_SERIES, allotment)":       {"543", "602", ""},
+		"(INVALID_SERIES, allotment.until)": {"601", "602", "2999-13-01"},
+		"(INVALID_REQUEST":                  {"601", "6.02", ""},
+	} {
+		allot(wrong[0], wrong[1], wrong[2], "")
+		p.sees("dialog .failure", refused)
+		p.keys(kb.Escape)
+		p.gone("dialog")
+	}
+	p.allotted()
+	allot("601", "602", "2999-12-31", "res. 1876")
+	p.sees("#said", "601 to 602, until 2999-12-31, res. 1876 is allotted.")
+	p.gone("dialog")
+	allot("701", "1,700", "", "")
+	p.sees("#said", "701 to 1,700 is allotted.")
+	p.gone("dialog")
+	p.takes("orders", "c", "2026-11-27", "N-BERLIN-0601", map[string]string{"branch": "BERLIN"})
+	p.allotted("601 to 602 until 2999-12-31, res. 1876: 1 given", "701 to 1700 until , : 0 given")
+	p.does("Numbers", "orders", "orders")
+	p.sees("dialog .scopes", "BERLIN\tallotted ones up to 601, 1 open, 1 confirmed; 1 to 542 before this series\t1,001\n"+
+		"\t601 to 602, until 2999-12-31, res. 1876: 1 given\t1\n\t701 to 1,700: 0 given\t1,000")
+	p.shot("allotments")
+	p.fill("dialog .field input", "c")
+	p.click("dialog .main")
+	p.sees("#said", "N-BERLIN-0601 is that of c: open, 2026-11-27, res. 1876.")
+	p.gone("dialog")
+}
+
+// withdraws takes back the range that gave no number, and no other.
+func (p *seriesPage) withdraws() {
+	p.does("Withdraw", "orders", "Withdraw numbers of orders?")
+	p.until("one range to choose", `(o => o.length === 1 && o[0].text === "BERLIN, 701 to 1,700")(document.querySelector("dialog select").options)`)
+	p.shot("withdraw")
+	p.click("dialog .danger")
+	p.sees("#said", "701 to 1,700 is taken back.")
+	p.gone("dialog")
+	p.allotted("601 to 602 until 2999-12-31, res. 1876: 1 given")
+	p.click("tr[data-name=orders] [aria-label^=Withdraw]")
+	p.sees("#said", "orders has no allotment that gave no number.")
+}
+
+// allotted compares the allotments of the last scope of the orders.
+func (p *seriesPage) allotted(want ...string) {
+	p.t.Helper()
+	res, err := p.node.Series.ReportSeries(p.ctx, &idnodev1.ReportSeriesRequest{Series: "orders"})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var got []string
+	for _, a := range res.GetScopes()[len(res.GetScopes())-1].GetAllotments() {
+		got = append(got, fmt.Sprintf("%d to %d until %s, %s: %d given", a.GetFrom(), a.GetTo(), a.GetUntil(), a.GetNote(), a.GetGiven()))
+	}
+	if !slices.Equal(got, want) {
+		p.t.Errorf("the allotments are %q, want %q", got, want)
+	}
 }
 
 // deletes deletes a series without numbers, and not one that has a confirmed number.

@@ -6,14 +6,13 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/tier"
 )
@@ -39,8 +39,12 @@ const (
 	dearer    = 4
 	// memoryLimit is what the node may take for an attack.
 	memoryLimit = 150 << 20
-	// handovers are the changes of the leader during a flood of Raft's ports.
-	handovers = 5
+	// handovers are the changes of the leader during a flood of Raft's ports, handoverPause the time between
+	// them, and strangersOpen the connections that are open at once: more than the kernel keeps back for the
+	// ports of three nodes, 4096 each.
+	handovers     = 20
+	handoverPause = 300 * time.Millisecond
+	strangersOpen = 18_000
 )
 
 // TestAttacks puts one attack after the other on the leader of a cluster, or on all nodes. Other callers are
@@ -123,7 +127,8 @@ func (h *hostile) prepare(t *testing.T) {
 	}
 	harness.SetRoles(t, h.node,
 		harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER), harness.Role("caller", "client", idnodev1.Right_RIGHT_GENERATE),
-		harness.Role("reader", "attacker", idnodev1.Right_RIGHT_READ), harness.Role("attacker", "attacker", idnodev1.Right_RIGHT_GENERATE))
+		harness.Role("reader", "attacker", idnodev1.Right_RIGHT_READ), harness.Role("keeper", "attacker", idnodev1.Right_RIGHT_BACKUP),
+		harness.Role("attacker", "attacker", idnodev1.Right_RIGHT_GENERATE))
 }
 
 // attack is what is done to a cluster until the context ends, or once.
@@ -159,6 +164,24 @@ func (h *hostile) attacks() []attack {
 			_, _ = c.Cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
 		})},
 		{"reflection", calls(reflect)},
+		{"ids without end", calls(func(ctx context.Context, c *harness.Client) {
+			stream, err := c.Ids.StreamServerSideIds(ctx, greedy)
+			for err == nil {
+				_, err = stream.Recv()
+			}
+		})},
+		{"ids without end that nobody reads", calls(func(ctx context.Context, c *harness.Client) {
+			if _, err := c.Ids.StreamServerSideIds(ctx, greedy); err == nil {
+				<-ctx.Done()
+			}
+		})},
+		{"backups that nobody reads", calls(func(ctx context.Context, c *harness.Client) {
+			if backup, err := idnodev1.NewAdminServiceClient(c.Conn).Backup(ctx, &idnodev1.BackupRequest{}); err == nil {
+				if _, err := backup.Recv(); err == nil {
+					<-ctx.Done()
+				}
+			}
+		})},
 		{"scrapes", h.scrape},
 		{"calls begun and reset", once(h.rapidResets)},
 		{"10,000 silent connections", once(func(t *testing.T) { h.silent(t, 10_000, nil) })},
@@ -169,15 +192,25 @@ func (h *hostile) attacks() []attack {
 		{"huge headers", once(h.hugeHeaders)},
 		{"huge messages", once(h.hugeMessages)},
 		{"connections opened and closed", once(h.churn)},
-		{"leaders change", once(func(t *testing.T) { h.handOver(t, 0) })},
-		{"leaders change, 6,000 silent connections to Raft's ports", once(func(t *testing.T) { h.handOver(t, 6_000) })},
+		{"leaders change", once(func(t *testing.T) { h.handOver(t, 0, nil) })},
+		{"leaders change, 6,000 silent connections a second to Raft's ports", once(func(t *testing.T) { h.handOver(t, 6_000, nil) })},
+		{"leaders change, 3,000 of one byte", once(func(t *testing.T) { h.handOver(t, 3_000, []byte{22}) })},
 	}
 	for _, idle := range idleFrames {
-		flood := func(ctx context.Context, t *testing.T) { h.flood(ctx, t, idle.frame) }
-		attacks = append(attacks, attack{"frames that carry nothing: " + idle.name, flood})
+		at := func(another int) func(context.Context, *testing.T) {
+			return func(ctx context.Context, t *testing.T) {
+				node := h.Nodes[(slices.Index(h.Nodes, h.node)+another)%len(h.Nodes)]
+				h.flood(ctx, t, node, idle.frame)
+			}
+		}
+		attacks = append(attacks, attack{"frames that carry nothing: " + idle.name, at(0)},
+			attack{"the same at a node that is not asked: " + idle.name, at(1)})
 	}
 	return attacks
 }
+
+// greedy asks for the largest blocks of server-side ids, without an end.
+var greedy = &idnodev1.StreamServerSideIdsRequest{Template: "users/", BlockSize: etag.MaxBlock}
 
 // idleFrames are frames that a server must read, and that bring it nothing (CVE-2019-9512 and the like).
 var idleFrames = []struct {
@@ -194,10 +227,10 @@ var idleFrames = []struct {
 	{"unknown", frame(200, 0, 0, nil)},
 }
 
-// flood begins a call on each of some connections, and then sends the frame as fast as the node takes
-// it, over as many more connections as the node ends, until the context ends.
-func (h *hostile) flood(ctx context.Context, t *testing.T, idle []byte) {
-	cfg := h.stranger(t, "attacker")
+// flood begins a call, without a right to it, on each of some connections, and then sends the frame as fast
+// as the node takes it, over as many more connections as the node ends, until the context ends.
+func (h *hostile) flood(ctx context.Context, t *testing.T, node *harness.Node, idle []byte) {
+	cfg := h.stranger(t, "nobody")
 	cfg.NextProtos = []string{"h2"}
 	begin := slices.Concat([]byte(preface), frame(frameSettings, 0, 0, nil), frame(frameHeaders, 0x4, 1, callHeaders()))
 	burst := bytes.Repeat(idle, 1000)
@@ -205,7 +238,7 @@ func (h *hostile) flood(ctx context.Context, t *testing.T, idle []byte) {
 	for range 2 * attackConnections {
 		attackers.Go(func() {
 			for ctx.Err() == nil {
-				conn, err := tls.Dial("tcp", h.node.GRPC, cfg)
+				conn, err := tls.Dial("tcp", node.GRPC, cfg)
 				if err != nil {
 					continue
 				}
@@ -266,52 +299,74 @@ func (h *hostile) scrape(ctx context.Context, t *testing.T) {
 	scrapers.Wait()
 }
 
-// handOver has the leader change while so many silent connections are open to Raft's ports:
-// each that a node closes is opened again. It goes on until the nodes have closed each of them,
-// because the kernel hands over at once what it kept back.
-func (h *hostile) handOver(t *testing.T, silent int) {
+// handOver has the leader change while strangers open so many connections a second to Raft's ports, and
+// say these words on each.
+func (h *hostile) handOver(t *testing.T, perSecond int, words []byte) {
 	ctx, cancel := context.WithCancel(t.Context())
+	full := make(chan struct{})
 	var flood sync.WaitGroup
 	defer flood.Wait()
 	defer cancel()
-	var closed atomic.Int64
-	stranger := &net.Dialer{Timeout: time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 66)}, Control: leavePorts}
-	for i := range silent {
-		flood.Go(func() {
-			for ctx.Err() == nil {
-				conn, err := stranger.DialContext(ctx, "tcp", h.Nodes[i%len(h.Nodes)].Raft)
-				if err != nil {
-					harness.Pause(ctx, 10*time.Millisecond) // So that dials which fail at once do not take the machine.
-					continue
-				}
-				stop := context.AfterFunc(ctx, func() { conn.Close() })
-				_, _ = conn.Read(make([]byte, 1)) // Until the node closes it.
-				stop()
-				conn.(*net.TCPConn).SetLinger(0) // Its port is free again at once.
-				conn.Close()
-				closed.Add(1)
-			}
-		})
-	}
+	flood.Go(func() { h.openWithoutEnd(ctx, t, perSecond, words, full) })
+	<-full
 	var took []time.Duration
-	for len(took) < handovers || closed.Load() < int64(silent) {
+	for len(took) < handovers {
 		begin := time.Now()
 		if _, err := h.node.Client.Cluster.TransferLeadership(ctx, &idnodev1.TransferLeadershipRequest{}); err == nil {
 			took = append(took, time.Since(begin))
 		} else if time.Since(begin) > longest {
 			t.Fatal(err)
 		}
-		_ = h.call(h.node.Client)
+		harness.Pause(ctx, handoverPause)
 	}
 	t.Logf("half of %d changes took %s, the longest %s", len(took), harness.QuantileOfTimes(took, 500), slices.Max(took))
+	if late := harness.QuantileOfTimes(took, 900); late > usualLimit {
+		t.Errorf("of ten changes one took %s, want %s at most", late, usualLimit)
+	}
 }
 
-// leavePorts makes an attacker share its port numbers with the members: one that binds takes
-// them from all who dial on this host, which a stranger elsewhere cannot.
-func leavePorts(_, _ string, socket syscall.RawConn) error {
-	return socket.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1)
-	})
+// openWithoutEnd opens connections until ctx ends, at a rate that no answer slows down. It closes full
+// when as many as are to be are open, and then the oldest for each new one.
+func (h *hostile) openWithoutEnd(ctx context.Context, t *testing.T, perSecond int, words []byte, full chan struct{}) {
+	var open []int
+	begin, isFull := time.Now(), sync.OnceFunc(func() { close(full) })
+	defer isFull()
+	defer func() {
+		for _, socket := range open {
+			_ = unix.Close(socket)
+		}
+	}()
+	for made := 0; ctx.Err() == nil && perSecond > 0; harness.Pause(ctx, 2*time.Millisecond) {
+		for ; made < int(time.Since(begin).Seconds()*float64(perSecond)); made++ {
+			socket, err := openAs(made, h.Nodes[made%len(h.Nodes)].Raft)
+			if err != nil {
+				t.Error(err) // Too few descriptors: this attack is none.
+				return
+			}
+			_, _ = unix.Write(socket, words)
+			if open = append(open, socket); len(open) > strangersOpen {
+				isFull()
+				_ = unix.Close(open[0])
+				open = open[1:]
+			}
+		}
+	}
+}
+
+// openAs begins a connection from one of 60 addresses that no member has, and does not wait for it. It
+// shares its port numbers with the members: one that binds takes them from all who dial on this host,
+// which a stranger elsewhere cannot.
+func openAs(stranger int, address string) (int, error) {
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	_ = unix.SetsockoptInt(socket, unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1)
+	_ = unix.SetsockoptLinger(socket, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}) // Its port is free again at once.
+	_ = unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 66, byte(1 + stranger%60)}})
+	to := netip.MustParseAddrPort(address)
+	_ = unix.Connect(socket, &unix.SockaddrInet4{Addr: to.Addr().As4(), Port: int(to.Port())}) // It is in progress.
+	return socket, nil
 }
 
 // seen is what callers saw of an attack.
@@ -390,13 +445,15 @@ func (h *hostile) besides(t *testing.T, attack func(context.Context, *testing.T)
 	return s
 }
 
-// call takes one identity as a good client that tries once.
+// call takes one identity and one server-side id as a good client that tries once.
 func (h *hostile) call(c *harness.Client) error {
 	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
 	defer cancel()
 	r, err := c.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "orders"})
-	if err == nil {
-		h.ledger.Record("orders", "a good client", r.Blocks[0].First, r.Blocks[0].Last)
+	if err != nil {
+		return err
 	}
+	h.ledger.Record("orders", "a good client", r.Blocks[0].First, r.Blocks[0].Last)
+	_, err = c.Ids.Generate(ctx, &idnodev1.GenerateRequest{Template: greedy.GetTemplate()})
 	return err
 }

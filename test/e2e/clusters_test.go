@@ -14,6 +14,7 @@ import (
 // TestClientOfTwoClusters has one client of two clusters: each database is in its own
 // alone, and when one cluster is killed the calls of the other go on.
 func TestClientOfTwoClusters(t *testing.T) {
+	t.Parallel()
 	home, east := harness.StartCluster(t, harness.Config{}), harness.StartCluster(t, harness.Config{Size: 1})
 	c, err := goclient.New(t.Context(), goclient.Config{
 		Endpoints: []string{home.Nodes[0].GRPC}, Timeout: 5 * time.Second, // The others are found through it.

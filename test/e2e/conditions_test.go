@@ -82,7 +82,7 @@ func TestFullStorageIsSaid(t *testing.T) {
 		}
 		defer res.Body.Close()
 		body, err := io.ReadAll(res.Body)
-		if err != nil || res.StatusCode != http.StatusOK || !strings.HasPrefix(string(body), "ready\nwarning: storage is full") {
+		if err != nil || res.StatusCode != http.StatusOK || !strings.HasPrefix(string(body), "ready\nwarning: the disk of "+n.Tag+" is nearly full") {
 			return fmt.Errorf("%s %q: %v", res.Status, body, err)
 		}
 		return nil

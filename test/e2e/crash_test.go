@@ -127,6 +127,7 @@ func TestEmptiedDataDirectory(t *testing.T) {
 // TestPlannedRestartLeavesNoHole: after a clean stop of all nodes etags and
 // identities go on exactly where they were.
 func TestPlannedRestartLeavesNoHole(t *testing.T) {
+	t.Parallel()
 	c := harness.StartCluster(t, harness.Config{})
 	ledger := harness.NewLedger(t)
 	last := make(map[string]int64)

@@ -31,6 +31,16 @@ func needPrograms(t *testing.T, programs ...string) {
 	}
 }
 
+// operated returns a page below docs/operate/.
+func operated(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/operate/" + page + ".md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // step is one block of commands in the document.
 type step struct {
 	// heading is where it stands.

@@ -59,7 +59,7 @@ func TestExitCodes(t *testing.T) {
 	for _, tt := range []struct {
 		record, says string
 		code         int
-	}{{`{"version": 1}`, "version 1, and this program reads version 2", 5}, {"x", "DATA_LOSS", 4}} {
+	}{{`{"version": 1}`, "it is of version 1, of a program before the first release, and this program reads version 2", 5}, {"x", "DATA_LOSS", 4}} {
 		if err := os.WriteFile(filepath.Join(damaged.DataDir, "node.json"), []byte(tt.record), 0o600); err != nil {
 			t.Fatal(err)
 		}

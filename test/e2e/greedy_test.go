@@ -185,6 +185,7 @@ func TestConnectionsOfACaller(t *testing.T) {
 // member as it takes, and more. It refuses them while it still has descriptors, so the
 // next leader reaches it, and it reads its new certificate.
 func TestDescriptorsAreKeptForRaftAndCertificates(t *testing.T) {
+	t.Parallel()
 	certs := certificates(t)
 	c := harness.StartCluster(t, harness.Config{Certs: certs, Direct: true})
 	n := c.Add(t, "X", "--join", c.Nodes[0].GRPC, "--watcher")

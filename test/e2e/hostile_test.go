@@ -52,7 +52,7 @@ type hostile struct {
 // startHostile starts a cluster of the program under test, or of another.
 func startHostile(t *testing.T, program string) *hostile {
 	t.Helper()
-	certs := harness.CertificatesWith(t, []string{"attacker"}, "A", "B", "C", "X")
+	certs := harness.CertificatesWith(t, []string{"attacker", "nobody"}, "A", "B", "C", "X")
 	c := harness.StartCluster(t, harness.Config{Certs: certs, Direct: true, Program: program, Flags: []string{"--admin", "*"}})
 	h := &hostile{Cluster: c, certs: certs, ledger: harness.NewLedger(t)}
 	h.node = c.Leader(t)

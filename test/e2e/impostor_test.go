@@ -237,6 +237,9 @@ func TestForeignCertificate(t *testing.T) {
 	thief.Certify("X")
 	thief.Start(t)
 	ends(t, thief, "does not name node B")
+	if code := thief.Process.Wait(t, changed); code != 2 {
+		t.Errorf("exit code %d, want 2: a setting is wrong", code)
+	}
 
 	// It says that it is X, as its certificate does, but its data say B.
 	thief = c.Stranger(t, "X", "--join", stays.GRPC)

@@ -121,6 +121,7 @@ func noFailures(t *testing.T, load *harness.Load) {
 // TestJoin lets a fourth node join through a follower, under load: it gets the
 // next tag, and votes only once it has caught up.
 func TestJoin(t *testing.T) {
+	t.Parallel()
 	harness.MeasureStalls(t).Judge(t, func() error { return joined(t) })
 }
 

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -19,6 +21,7 @@ import (
 // given has its place in the log before the revocation, through any node and with any
 // knowledge of that node, and nothing comes after it.
 func TestRevocation(t *testing.T) {
+	t.Parallel()
 	certs := harness.CertificatesWith(t, []string{"webshop"}, "A", "B", "C")
 	c := harness.StartCluster(t, harness.Config{Certs: certs})
 	operator := harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER)
@@ -140,6 +143,65 @@ func TestOpenStreamsLoseTheirRights(t *testing.T) {
 	}
 	if harness.Reason(err) != "PERMISSION_DENIED" {
 		t.Errorf("the open stream of blocks ends with %v", err)
+	}
+}
+
+// TestOpenStreamsEndWithTheCertificate: calls, blocks and silence alike, and the busy ones say why.
+func TestOpenStreamsEndWithTheCertificate(t *testing.T) {
+	t.Parallel()
+	certs := harness.Certificates(t, "A")
+	n := harness.StartCluster(t, harness.Config{Size: 1, Certs: certs}).Nodes[0]
+	harness.SetRoles(t, n, harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER),
+		harness.Role("shop", "webshop", idnodev1.Right_RIGHT_GENERATE))
+	var end time.Time
+	var calls, idle idnodev1.IdsService_ExchangeClient
+	var blocks idnodev1.IdsService_StreamServerSideIdsClient
+	for valid := 5 * time.Second; !time.Now().Before(end); valid *= 2 { // A busy machine may need longer to open them.
+		end = time.Now().Add(valid).Truncate(time.Second)
+		issue(t, certs, "webshop", x509.Certificate{DNSNames: []string{"webshop"}, NotAfter: end})
+		shop := harness.DialAs(t, n.GRPC, certs, "webshop").Ids
+		var failed [3]error
+		calls, failed[0] = shop.Exchange(t.Context())
+		idle, failed[1] = shop.Exchange(t.Context())
+		blocks, failed[2] = shop.StreamServerSideIds(t.Context(), &idnodev1.StreamServerSideIdsRequest{Template: "orders/", BlockSize: 1})
+		if err := errors.Join(failed[:]...); err != nil {
+			t.Log(err)
+			end = time.Time{}
+		}
+	}
+	ended := func(next func() error) chan error {
+		err := make(chan error, 1)
+		go func() {
+			for {
+				if failed := next(); failed != nil {
+					err <- failed
+					return
+				}
+			}
+		}()
+		return err
+	}
+	call := &idnodev1.Call{Correlation: 1, Call: &idnodev1.Call_NextIdentity{NextIdentity: &idnodev1.NextIdentityRequest{Name: "orders"}}}
+	for name, stream := range map[string]struct {
+		ended chan error
+		says  bool
+	}{
+		"calls": {ended(func() error {
+			_ = calls.Send(&idnodev1.ExchangeRequest{Calls: []*idnodev1.Call{call}}) // Recv has the cause.
+			_, err := calls.Recv()
+			return err
+		}), true},
+		"blocks":  {ended(func() error { _, err := blocks.Recv(); return err }), true},
+		"silence": {ended(func() error { _, err := idle.Recv(); return err }), false},
+	} {
+		select {
+		case err := <-stream.ended:
+			if time.Now().Before(end) || stream.says && harness.Reason(err) != "CERTIFICATE_ENDED" {
+				t.Errorf("%s ended at %s, the certificate at %s: %v", name, time.Now(), end, err)
+			}
+		case <-time.After(time.Minute):
+			t.Errorf("%s go on", name)
+		}
 	}
 }
 

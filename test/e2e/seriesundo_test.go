@@ -40,7 +40,7 @@ func TestAWayOutOfAMistake(t *testing.T) {
 	w.does(t, "take invoices --key a --date "+today, "INV-0543\n")
 	w.does(t, "confirm invoices --key a", "INV-0543\tconfirmed\ta\t"+today+"\t\n")
 	if got := strings.Fields(w.run(t, "report invoices").out); !strings.HasSuffix(strings.Join(got, " "),
-		"- 543 "+today+" 542 0 0 1 0 0 0 no") {
+		"- 543 "+today+" 542 0 0 1 0 0 0 9456 no") {
 		t.Errorf("reported %q", got)
 	}
 	w.does(t, "verify invoices", "ok\n")

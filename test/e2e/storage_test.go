@@ -2,7 +2,11 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -117,4 +121,61 @@ func TestStorageFull(t *testing.T) {
 	}
 	goesOn("all disks have space again")
 	c.Agree(t)
+}
+
+// TestInodesUsedUp: a disk without an inode is as one without room. The nodes go on, start
+// again, and are whole when there are inodes.
+func TestInodesUsedUp(t *testing.T) {
+	tier.Long(t)
+	c := harness.NewCluster(t, harness.Config{})
+	for _, n := range c.Nodes {
+		harness.SmallDisk(t, n.DataDir, "size=512m,nr_inodes=64")
+		n.Start(t)
+	}
+	c.WaitReady(t)
+	ledger := harness.NewLedger(t)
+	last := take(t, c.Nodes[0], ledger, "orders")
+	for _, n := range c.Nodes {
+		useUpInodes(t, n.DataDir)
+	}
+	for _, n := range c.Nodes {
+		storageFull(t, n, ledger)
+	}
+	for _, n := range c.Nodes {
+		n.Process.Stop(t)
+		n.Start(t)
+	}
+	for _, n := range c.Nodes {
+		harness.Eventually(t, time.Minute, "a refusal by node "+n.Tag, func(ctx context.Context) error {
+			_, err := n.Ids.Generate(ctx, &idnodev1.GenerateRequest{Template: "orders|"})
+			if harness.Reason(err) != "STORAGE_FULL" {
+				return fmt.Errorf("an identity: %w", err)
+			}
+			return nil
+		})
+		etags(t, n, ledger, 3)
+	}
+	for _, n := range c.Nodes {
+		if err := os.RemoveAll(filepath.Join(n.DataDir, "others")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.WaitReady(t)
+	if v := take(t, c.Nodes[0], ledger, "orders"); v != last+1 {
+		t.Errorf("orders/%d after %d", v, last)
+	}
+	c.Agree(t)
+}
+
+// useUpInodes makes files until there can be no more.
+func useUpInodes(t *testing.T, dir string) {
+	t.Helper()
+	others := filepath.Join(dir, "others")
+	err := os.Mkdir(others, 0o700)
+	for i := 0; err == nil; i++ {
+		err = os.WriteFile(filepath.Join(others, fmt.Sprint(i)), nil, 0o600)
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
 }

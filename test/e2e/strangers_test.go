@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -31,7 +32,7 @@ import (
 )
 
 // issue signs a certificate with the cluster's CA, as a company's CA does for every
-// application.
+// application. It is valid for an hour, unless it says otherwise.
 func issue(t *testing.T, certs, name string, cert x509.Certificate) {
 	t.Helper()
 	ca, err := tls.LoadX509KeyPair(filepath.Join(certs, "ca.crt"), filepath.Join(certs, "ca.key"))
@@ -43,7 +44,7 @@ func issue(t *testing.T, certs, name string, cert x509.Certificate) {
 		t.Fatal(err)
 	}
 	cert.SerialNumber = big.NewInt(time.Now().UnixNano())
-	cert.NotBefore, cert.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	cert.NotBefore, cert.NotAfter = time.Now().Add(-time.Hour), cmp.Or(cert.NotAfter, time.Now().Add(time.Hour))
 	der, err := x509.CreateCertificate(rand.Reader, &cert, ca.Leaf, key.Public(), ca.PrivateKey)
 	if err != nil {
 		t.Fatal(err)
@@ -119,6 +120,7 @@ func withToken(t *testing.T, token string) string {
 // TestJoiningNeedsATokenOrTheRight: where there are roles, the certificate of a node
 // alone does not let it in. A token does so once, and only the node that it is for.
 func TestJoiningNeedsATokenOrTheRight(t *testing.T) {
+	t.Parallel()
 	certs := harness.Certificates(t, "A", "B", "C", "D", "E", "F")
 	c := harness.StartCluster(t, harness.Config{Certs: certs})
 	harness.SetRoles(t, c.Nodes[0], harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER),

@@ -2,7 +2,11 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,7 +20,7 @@ import (
 	"github.com/idnode/idnode/test/tier"
 )
 
-// A node of the next release reads a log format more than one of this release.
+// A node of the next release reads a log format more than one of the newest release.
 const (
 	oldFormat = raftlog.FormatVersion
 	newFormat = oldFormat + 1
@@ -25,20 +29,22 @@ const (
 // hold keeps a node of the next release at the old log format.
 var hold = []string{"--max-log-format", fmt.Sprint(oldFormat)}
 
-// upgrade is a cluster under traffic whose nodes are of one release or the next.
+// upgrade is a cluster under traffic whose nodes are of the newest release, or of this source, which
+// reads a log format more.
 type upgrade struct {
 	*harness.Run
 	c       *harness.Cluster
 	traffic *harness.Traffic
 }
 
-// startOld starts a cluster of this release. Snapshots are taken so often, and so few
+// startOld starts a cluster of the newest release. Snapshots are taken so often, and so few
 // entries kept, that a node which was away needs one from a leader that may be of the
 // other release.
 func startOld(t *testing.T) *upgrade {
 	t.Helper()
 	u := &upgrade{c: harness.StartCluster(t, harness.Config{
-		Tuning: failpoint.Tuning{SnapshotThreshold: 50, SnapshotInterval: time.Second, TrailingLogs: 20},
+		Program: harness.Released(t),
+		Tuning:  failpoint.Tuning{SnapshotThreshold: 50, SnapshotInterval: time.Second, TrailingLogs: 20},
 	})}
 	u.Run = harness.Record(t, u.c, 4*time.Second, nil)
 	u.traffic = u.Start(t, 10*time.Second)
@@ -56,7 +62,7 @@ func (u *upgrade) runs(t *testing.T, n *harness.Node, reads uint32, flags ...str
 		others = append(others, u.Watch(o))
 	}
 	n.Process.Stop(t)
-	n.Tuning.LogFormat = reads
+	u.becomes(t, n, reads)
 	n.Start(t, flags...)
 	n.Settled(t)
 	u.traffic.Thick(t)
@@ -68,6 +74,15 @@ func (u *upgrade) runs(t *testing.T, n *harness.Node, reads uint32, flags ...str
 	}
 	if outage := u.Outage(); outage > failOver {
 		t.Errorf("nothing was answered for %s while %s was restarted", outage, n.Tag)
+	}
+}
+
+// becomes has the next start of a node be with the release that reads a log format.
+func (u *upgrade) becomes(t *testing.T, n *harness.Node, reads uint32) {
+	t.Helper()
+	n.Program, n.Tuning.LogFormat = "", reads
+	if reads == newFormat {
+		n.Program = harness.Binary(t)
 	}
 }
 
@@ -164,7 +179,7 @@ func TestUpgradeAndBack(t *testing.T) {
 	}
 	// One that begins with the next release can go back, too.
 	d := u.c.Add(t, "", "--join", u.c.Nodes[0].GRPC)
-	d.Tuning.LogFormat = newFormat
+	u.becomes(t, d, newFormat)
 	d.Start(t, hold...)
 	d.Settled(t)
 	u.traffic.Joined(d, 2)
@@ -199,7 +214,7 @@ func (u *upgrade) tooOld(t *testing.T, n *harness.Node) {
 		{oldFormat, nil, fmt.Sprintf("knows formats up to %d", oldFormat)},
 		{newFormat, hold, "newer log format"},
 	} {
-		n.Tuning.LogFormat = c.reads
+		u.becomes(t, n, c.reads)
 		n.Start(t, c.flags...)
 		if code := n.Process.Wait(t, changed); code != 5 {
 			t.Errorf("a node that reads formats up to %d with %v ended with exit code %d, want 5", c.reads, c.flags, code)
@@ -253,4 +268,94 @@ func TestUpgradeWaitsForTheLast(t *testing.T) {
 	u.agree(t, newFormat)
 	u.traffic.Stop()
 	u.End(t)
+}
+
+// TestReleasesBesideEachOther: the commands of each release call nodes of the other one. A backup
+// of the newest release is restored into a cluster of this source; one of the newer log format is
+// refused by the release, with both formats, and changes nothing.
+func TestReleasesBesideEachOther(t *testing.T) {
+	tier.Long(t)
+	released := harness.Released(t)
+	old := &release{released, harness.StartCluster(t, harness.Config{Direct: true, Program: released})}
+	next := &release{harness.Binary(t), harness.StartCluster(t, harness.Config{
+		Direct: true, Tuning: failpoint.Tuning{LogFormat: newFormat},
+	})}
+	next.usesAll(t, old, "first")
+	old.usesAll(t, next, "second")
+	ofRelease, newer := filepath.Join(t.TempDir(), "release"), filepath.Join(t.TempDir(), "newer")
+	if out, code := old.does(t, old, "backup "+ofRelease); code != 0 {
+		t.Fatalf("exit code %d: %s", code, out)
+	}
+	if out, code := next.does(t, next, "restore "+ofRelease+" --skip-ahead 1000 --share-tags --yes"); code != 0 {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	if out, code := next.does(t, next, "identity get invoices"); code != 0 || !strings.Contains(out, "1001") {
+		t.Errorf("after the restore, exit code %d: %s", code, out)
+	}
+	writeBackup(t, next.Nodes[0], newer)
+	before, code := old.does(t, old, "identity list")
+	if code != 0 || !strings.Contains(before, "invoices") {
+		t.Errorf("exit code %d: %s", code, before)
+	}
+	says := fmt.Sprintf("log format %d, this program supports %d", newFormat, oldFormat)
+	if out, code := old.does(t, old, "restore "+newer+" --skip-ahead 1000 --share-tags --yes"); code != 1 || !strings.Contains(out, says) {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	if after, _ := old.does(t, old, "identity list"); after != before {
+		t.Errorf("%s\nbecame\n%s", before, after)
+	}
+}
+
+// release is a program, and a cluster of it.
+type release struct {
+	program string
+	*harness.Cluster
+}
+
+// usesAll runs commands of all kinds of id at the nodes of another release, with names of their own.
+func (r *release) usesAll(t *testing.T, at *release, name string) {
+	t.Helper()
+	for _, command := range []string{
+		"next invoices|", "next orders/", "hilo next users", "claim NAME@example.org", "series define NAME --format {number}",
+		"series take NAME --key k1", "series report NAME", "snowflake define NAME", "snowflake next NAME", "cluster status",
+	} {
+		if out, code := r.does(t, at, strings.ReplaceAll(command, "NAME", name)); code != 0 {
+			t.Errorf("%s: exit code %d: %s", command, code, out)
+		}
+	}
+}
+
+// does runs a command of r at the nodes of another release, and returns what it prints.
+func (r *release) does(t *testing.T, at *release, command string) (string, int) {
+	t.Helper()
+	cmd := harness.CommandOf(t, r.program, append(strings.Fields(command), "--endpoint", at.Nodes[0].GRPC)...)
+	out, err := cmd.CombinedOutput()
+	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// writeBackup writes a backup as a node sends it. This source's own commands read no format so new
+// as that of its tuned nodes.
+func writeBackup(t *testing.T, n *harness.Node, path string) {
+	t.Helper()
+	stream, err := idnodev1.NewAdminServiceClient(n.Conn).Backup(t.Context(), &idnodev1.BackupRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var data []byte
+	for {
+		part, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data = append(data, part.GetData()...)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -2,18 +2,18 @@ package exploration
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/idnode/idnode/client/snowflake"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/series"
-	"github.com/idnode/idnode/worker"
+	"github.com/idnode/idnode/snowflake"
 )
 
 // clusterID is the world's cluster.
@@ -60,10 +60,13 @@ func newGenesis(s scenario) *fsm.State {
 		announcement(1, 1),
 	} {
 		operations := [][]byte{operation}
-		if i == 2 && s.numbers() {
+		if i == 2 && s.has(takeNumber) {
 			operations = append(operations, restoredBooks()...)
 		}
-		if i == 2 && s.leases() {
+		if i == 2 && s.has(takeAllotted) {
+			operations = append(operations, restoredBills(s)...)
+		}
+		if i == 2 && s.has(lease) {
 			operations = append(operations, oneWorkerLeft()...)
 		}
 		results, err := live.Apply(uint64(i)+1, newEntry(clusterID, 0, raftlog.Group{Operations: operations}))
@@ -93,11 +96,53 @@ func restoredBooks() (operations [][]byte) {
 	return operations
 }
 
+// rangeOf is a range of the bills.
+func rangeOf(from, to int64) *raftlogv1.SeriesAllotment {
+	return &raftlogv1.SeriesAllotment{From: from, To: to}
+}
+
+// backupOf returns the bills of a backup, each of a document of its own.
+func backupOf(i uint8) *raftlogv1.SeriesNumbersRecord {
+	first := rangeOf(from1, to1)
+	first.Until = proto.Int32(0)
+	p := &raftlogv1.SeriesNumbersRecord{
+		Name: bills, First: 1, Origin: &raftlogv1.SeriesOrigin{Version: 1}, Allotted: 1, Allotments: []*raftlogv1.SeriesAllotment{first},
+	}
+	for place, number := range backups[i] {
+		if place == 0 {
+			first.Starts = 1
+		} else {
+			p.Allotted, p.Allotments = 2, append(p.Allotments, rangeOf(from2, to2))
+			p.Allotments[1].Starts = 2
+		}
+		p.Numbers = append(p.Numbers, &raftlogv1.SeriesStored{State: uint32(series.Confirmed), Key: fmt.Sprint("of ", number)})
+	}
+	return p
+}
+
+// restoredBills are the operations that restore the bills from a backup without numbers. They have both ranges, or
+// only the first one where backups are merged.
+func restoredBills(s scenario) (operations [][]byte) {
+	d := series.DefinitionMessage(series.Definition{Format: "{number}"})
+	numbers := backupOf(0)
+	if !s.has(mergeBackup) {
+		numbers.Allotted, numbers.Allotments = 2, append(numbers.Allotments, rangeOf(from2, to2))
+	}
+	for _, payload := range []proto.Message{
+		&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: bills, Definition: d, Version: 1}}},
+		&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: numbers}},
+		&raftlogv1.SeriesResume{Name: bills},
+	} {
+		operations = append(operations, encode(op.Envelope{Database: database}, payload))
+	}
+	return operations
+}
+
 // oneWorkerLeft are the operations that define a pool of two workers, one of which is in use for long.
 func oneWorkerLeft() (operations [][]byte) {
 	layout := snowflake.Layout{Unit: 1, TimeBits: 41, WorkerBits: 1, SequenceBits: 8}
 	for _, payload := range []proto.Message{
-		&raftlogv1.PoolDefine{Name: pool, Layout: op.PoolLayout(layout), WindowNanos: int64(worker.MaxWindow)},
+		&raftlogv1.PoolDefine{Name: pool, Layout: op.PoolLayout(layout), WindowNanos: int64(snowflake.MaxWindow)},
 		&raftlogv1.WorkerAcquire{Pool: pool, Holder: "other", Token: 99},
 	} {
 		operations = append(operations, encode(op.Envelope{Database: database}, payload))

@@ -1,17 +1,24 @@
 package exploration
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // clash says why the effect of a call cannot be, after those that came before it.
 func (m *machine) clash(s *machineState, call uint8) string {
 	now, g := m.calls[call], m.gains[s.took[call]]
+	if now.kind == takeAllotted && (g.low < from1 || to1 < g.low && g.low < from2 || to2 < g.low || g.low <= to1 && now.at >= day) {
+		return fmt.Sprintf("a number comes that no range has on that day: %s gets %s", now.name, g.text(now.kind))
+	}
 	for i, id := range s.took {
 		if id == 0 || i == int(call) {
 			continue
 		}
 		before, had := m.calls[i], m.gains[id]
-		wrong := ""
+		wrong := clashOfBills(before, now, had.low, g.low)
 		switch {
+		case wrong != "":
 		case before.kind == identityNext && now.kind == identityNext && overlap(had, g):
 			wrong = "an identity value comes twice"
 		case before.kind == hiloNext && now.kind == hiloNext && overlap(m.inUse(s, i), g):
@@ -24,8 +31,10 @@ func (m *machine) clash(s *machineState, call uint8) string {
 			wrong = "two documents have one number, or one has two"
 		case now.kind == takeNumber && g.low <= leftOpen:
 			wrong = "a number comes that a document may have since before a restore"
-		case now.kind == takeNumber && g.low > leftOpen+int64(len(m.documents(s))):
+		case now.kind == takeNumber && now.number == 0 && g.low > m.highest(s, call)+1:
 			wrong = "a number comes above one that nobody has"
+		case before.number > g.low && now.kind == takeNumber && !m.had(s, call):
+			wrong = "a number comes that another one has passed over"
 		case before.leases() && now.leases() && m.owner(i) != m.owner(int(call)) && overlap(m.usable(s, i), g):
 			wrong = "a time of a worker is leased twice"
 		case before.kind == identityNext && now.kind == claim && had.low == 1:
@@ -33,6 +42,33 @@ func (m *machine) clash(s *machineState, call uint8) string {
 		}
 		if wrong != "" {
 			return fmt.Sprintf("%s: %s got %s, and %s gets %s", wrong, before.name, had.text(before.kind), now.name, g.text(now.kind))
+		}
+	}
+	return ""
+}
+
+// clashOfBills says why calls on a series of ranges cannot be, one after the other: of each that took a number, it is given.
+func clashOfBills(before, now call, had, gets int64) string {
+	gave := before.kind == takeAllotted
+	switch now.kind {
+	case takeAllotted:
+		switch {
+		case gave && had == gets:
+			return "two documents have one number"
+		case gave && had >= from2 && gets <= to1:
+			return "a range goes on after another one has begun"
+		case before.kind == withdraw && gets >= from2:
+			return "a range gives numbers that was taken back"
+		case before.kind == mergeBackup && gets <= slices.Max(backups[before.backup]):
+			return "a number comes that is used, or past, in a merged backup"
+		}
+	case withdraw:
+		if gave && had >= from2 {
+			return "a range is taken back that gave a number"
+		}
+	case mergeBackup:
+		if gave && slices.Contains(backups[now.backup], had) {
+			return "a backup is merged in which another document has a number"
 		}
 	}
 	return ""
@@ -73,15 +109,25 @@ func (m *machine) usable(s *machineState, of int) gain {
 	return w
 }
 
-// documents are those that took numbers.
-func (m *machine) documents(s *machineState) map[string]bool {
-	all := map[string]bool{}
+// highest is the highest number that documents got by other calls, or that the books began with.
+func (m *machine) highest(s *machineState, call uint8) int64 {
+	highest := int64(leftOpen)
 	for i, id := range s.took {
-		if id != 0 && m.calls[i].kind == takeNumber {
-			all[m.calls[i].document] = true
+		if id != 0 && i != int(call) && m.calls[i].kind == takeNumber {
+			highest = max(highest, m.gains[id].low)
 		}
 	}
-	return all
+	return highest
+}
+
+// had reports whether the document of a call got its number by another call.
+func (m *machine) had(s *machineState, call uint8) bool {
+	for i, id := range s.took {
+		if id != 0 && i != int(call) && m.calls[i].document == m.calls[call].document {
+			return true
+		}
+	}
+	return false
 }
 
 // released reports whether a claim was released after it was made.
@@ -163,7 +209,7 @@ func (g gain) text(k kind) string {
 		return "the refusal " + g.refused.String()
 	case k == identityNext:
 		return fmt.Sprintf("%s/%d", name, g.low)
-	case k == takeNumber:
+	case k == takeNumber, k == takeAllotted:
 		return fmt.Sprintf("number %d", g.low)
 	case k == lease, k == renew:
 		return fmt.Sprintf("times %d to %d", g.low, g.high)

@@ -56,6 +56,10 @@ const (
 	lease      // of the one worker of a pool that is left
 	renew
 	free // of what is left of a window
+	takeAllotted
+	withdraw
+	mergeBackup
+	resume
 )
 
 // call is one call of a scenario.
@@ -72,7 +76,11 @@ type call struct {
 	retry   bool
 	// document is whose number a call takes or gives back.
 	document string
-	// at is when a call about a lease is made, after 1970: the clocks of holder and leader.
+	// number is one that the document has already, which the call enters.
+	number int64
+	// backup is what a call merges.
+	backup uint8
+	// at is when a call is made, after 1970: the clocks of a holder of a lease, and of the leader.
 	at time.Duration
 	// follows is 1 + the call before it, if there is one: a retry follows its first try,
 	// others the answer that they are about.
@@ -90,12 +98,20 @@ const (
 	books = "books"
 	// leftOpen is the last of its numbers that a restore left open.
 	leftOpen = 1
+	// bills is a series of ranges: the first one ends with 1970-01-01, and the second one, without end, is taken back.
+	bills      = "bills"
+	day        = 24 * time.Hour
+	from1, to1 = 11, 12
+	from2, to2 = 21, 22
 	// pool is that of the worker, lasts the length of its windows, and used how many of their times
 	// have ids when the rest is given back.
 	pool, lasts, used = "pool", 10 * time.Second, 6000
 	// merged is what a merge raises counters to: within the first range.
 	merged = 20
 )
+
+// backups are those of the bills: the newer one has both ranges, and the first one ended before it was used up.
+var backups = [][]int64{{}, {from1}, {from1, from2}}
 
 // operation is the call's operation as its node proposes it.
 func (c call) operation(m *machine, s said) []byte {
@@ -125,9 +141,21 @@ func (c call) payload(about gain, token uint8) proto.Message {
 	case release:
 		return &raftlogv1.Release{Id: claimed}
 	case takeNumber:
-		return &raftlogv1.SeriesTake{Name: books, Keys: []string{c.document}, Version: 1}
+		take := &raftlogv1.SeriesTake{Name: books, Keys: []string{c.document}, Version: 1, Number: c.number}
+		if c.number > 0 {
+			take.Because = "by hand"
+		}
+		return take
 	case giveBack:
 		return &raftlogv1.SeriesEnd{Name: books, State: uint32(series.Released), Keys: []*raftlogv1.SeriesKey{{Key: c.document}}}
+	case takeAllotted:
+		return &raftlogv1.SeriesTake{Name: bills, Keys: []string{c.document}, Version: 1}
+	case withdraw:
+		return &raftlogv1.SeriesAllot{Name: bills, Allotment: rangeOf(from2, to2), Withdraw: true}
+	case mergeBackup:
+		return &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: backupOf(c.backup)}}
+	case resume:
+		return &raftlogv1.SeriesResume{Name: bills}
 	case lease:
 		return &raftlogv1.WorkerAcquire{
 			Pool: pool, Holder: c.name, Token: uint64(token), WantNanos: int64(lasts), HolderUnixNano: int64(c.at),

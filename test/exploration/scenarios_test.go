@@ -84,7 +84,7 @@ var scenarios = []scenario{
 	},
 	{
 		// All members but one are lost, which may lag, between a try and its repetition.
-		name: "RECOVERY", window: 2, lagging: true,
+		name: "RECOVERY", window: 2, lagging: true, long: true,
 		calls: []call{
 			{name: "Bob's next", who: 0, node: 0},
 			{name: "Ann's next", who: 1, node: 0, request: 1, follows: 1},
@@ -128,7 +128,7 @@ var scenarios = []scenario{
 	},
 	{
 		// A document's number is asked for at two nodes, while the leader is lost.
-		name: "SERIES", window: 2,
+		name: "SERIES", window: 2, long: true,
 		calls: []call{
 			{name: "Ann's number", who: 0, node: 0, kind: takeNumber, document: "a"},
 			{name: "Ann's number again", who: 1, node: 1, kind: takeNumber, document: "a"},
@@ -145,6 +145,42 @@ var scenarios = []scenario{
 			{name: "Bob's number", who: 2, node: 1, kind: takeNumber, document: "b"},
 		},
 		budget: budget{crashes: 1, snapshots: 1},
+	},
+	{
+		// Two documents have one number from elsewhere, as somebody says, and others take theirs meanwhile.
+		name: "ELSEWHERE", window: 2, long: true,
+		calls: []call{
+			{name: "Ann's number", who: 0, node: 0, kind: takeNumber, document: "a"},
+			{name: "Eve's number 3", who: 1, node: 1, kind: takeNumber, document: "e", number: 3},
+			{name: "Eve's number 3 again", who: 2, node: 0, kind: takeNumber, document: "e", number: 3},
+			{name: "Dan's number 3", who: 3, node: 1, kind: takeNumber, document: "d", number: 3},
+			{name: "Bob's number", who: 4, node: 1, kind: takeNumber, document: "b"},
+		},
+		budget: budget{losses: 1},
+	},
+	{
+		// A day passes with which a range of numbers ends, and the next range is taken back.
+		name: "ALLOTMENT", window: 2, long: true,
+		calls: []call{
+			{name: "Ann's number", who: 0, node: 0, kind: takeAllotted, document: "a"},
+			{name: "Bob's number", who: 1, node: 1, kind: takeAllotted, document: "b"},
+			{name: "the withdrawal", who: 2, node: 0, kind: withdraw, at: day},
+			{name: "Cid's number", who: 3, node: 1, kind: takeAllotted, document: "c", at: day},
+			{name: "Dan's number", who: 4, node: 1, kind: takeAllotted, document: "d"},
+		},
+		budget: budget{losses: 1},
+	},
+	{
+		// Two backups are merged, in which more ranges have begun, and numbers go on.
+		name: "BACKUPS", window: 2, long: true,
+		calls: []call{
+			{name: "the older backup", who: 0, node: 0, kind: mergeBackup, backup: 1},
+			{name: "the newer backup", who: 1, node: 1, kind: mergeBackup, backup: 2},
+			{name: "the resumption", who: 2, node: 0, kind: resume, follows: 1},
+			{name: "Ann's number", who: 3, node: 0, kind: takeAllotted, document: "a"},
+			{name: "Bob's number", who: 4, node: 1, kind: takeAllotted, document: "b", at: day},
+		},
+		budget: budget{losses: 1},
 	},
 	{
 		// A worker's window is renewed, given back, or passes, while another asks for the worker.
@@ -172,14 +208,9 @@ var scenarios = []scenario{
 	},
 }
 
-// numbers reports whether documents get numbers of a series.
-func (s scenario) numbers() bool {
-	return slices.ContainsFunc(s.calls, func(c call) bool { return c.kind == takeNumber })
-}
-
-// leases reports whether workers are leased.
-func (s scenario) leases() bool {
-	return slices.ContainsFunc(s.calls, func(c call) bool { return c.kind == lease })
+// has reports whether there are calls of a kind.
+func (s scenario) has(k kind) bool {
+	return slices.ContainsFunc(s.calls, func(c call) bool { return c.kind == k })
 }
 
 // alone reports whether a node takes one call.

@@ -56,7 +56,15 @@ var bugs = []bug{
 	{name: "expired-is-open", others: test("series", "TestAgainstTheModel")},
 	{name: "batch-applied-in-half"},
 	{name: "voided-date-binds", others: test("series", "TestAVoidedDateDoesNotBindTheOrder")},
+	{name: "middle-given-again", others: test("series", "TestOnlyTheNewestNumberGoesBack")},
+	{name: "ended-allotment-gives", others: test("series", "TestAllotmentsInTime")},
+	{name: "allotment-begins-twice", others: test("series", "TestAllotmentsOfTwoClusters")},
+	{name: "used-up-allotment-gives", others: explored("ALLOTMENT")},
+	// No cluster of the simulation restores a backup.
+	{name: "merged-allotment-forgets-begin", others: explored("BACKUPS")},
 	{name: "begin-forgotten-by-snapshot", others: test("series", "TestABeginIsInFrozenCopies")},
+	{name: "entered-forgotten-by-snapshot", others: test("series", "TestNumbersFromElsewhere")},
+	{name: "entered-number-has-two-keys", others: test("series", "TestEnteredTwice")},
 	// No cluster of the simulation restores a backup.
 	{name: "released-given-after-restore", others: test("fsm", "TestTwoBackupsInAnyOrder")},
 	{name: "older-backup-wins", others: test("fsm", "TestTwoBackupsInAnyOrder")},
@@ -69,14 +77,14 @@ var bugs = []bug{
 	{name: "date-judged-again", others: test("series", "TestARetryHasTheSameNumber")},
 
 	// Snowflake ids: the windows of workers, and the generator of a client.
-	{name: "window-handed-on-early", others: test("worker", "TestWindowsNeverOverlap", "-rapid.nofailfile")},
-	{name: "renewed-after-its-end", others: test("worker", "TestTheLifeOfALease")},
-	{name: "evicted-is-renewed", others: test("worker", "TestAnEvictedLeaseEnds")},
+	{name: "window-handed-on-early", others: test("snowflake", "TestWindowsNeverOverlap", "-rapid.nofailfile")},
+	{name: "renewed-after-its-end", others: test("snowflake", "TestTheLifeOfALease")},
+	{name: "evicted-is-renewed", others: test("snowflake", "TestAnEvictedLeaseEnds")},
 	{name: "own-clock-judged", others: test("fsm", "TestTranscripts")},
-	{name: "release-forgets-last", others: test("worker", "TestWindowsNeverOverlap", "-rapid.nofailfile")},
-	{name: "restore-without-skip", others: test("worker", "TestForgottenLeases")},
-	{name: "forgotten-window-is-the-own", others: test("worker", "TestTheLongerForgottenWindowCounts")},
-	{name: "closed-lease-goes-on", others: test("worker", "TestTwoGeneratorsOfOneWorker")},
+	{name: "release-forgets-last", others: test("snowflake", "TestWindowsNeverOverlap", "-rapid.nofailfile")},
+	{name: "restore-without-skip", others: test("snowflake", "TestForgottenLeases")},
+	{name: "forgotten-window-is-the-own", others: test("snowflake", "TestTheLongerForgottenWindowCounts")},
+	{name: "closed-lease-goes-on", others: test("snowflake", "TestTwoGeneratorsOfOneWorker")},
 
 	// Request ids and sessions.
 	{name: "request-id-forgotten"},
@@ -205,7 +213,7 @@ var bugs = []bug{
 	// What is too large to send. No call of the simulation is answered with so much.
 	{name: "results-unbounded", others: test("fsm/op", "TestResultBound")},
 	{name: "merge-judged-by-calls", others: test("transfer", "TestJudgedBeforeAnythingChanges")},
-	{name: "merge-above-a-group", others: test("server/service", "TestTheLargestCallsFit")},
+	{name: "merge-above-a-group", others: test("server/service", "TestTheLargestMergesFit")},
 	{name: "too-large-sent-again", others: test("cluster/commit", "TestAnAnswerThatIsTooLarge")},
 
 	// The audit log, which the simulation's nodes do not keep.
@@ -216,6 +224,7 @@ var bugs = []bug{
 	{name: "log-sum-ignored"},
 	{name: "log-segment-dropped"},
 	{name: "log-draft-not-synced", others: test("cluster/store/wal", "TestCrashBetweenAnyTwoCalls")},
+	{name: "log-draft-name-kept", others: test("cluster/store/wal", "TestAFailedSyncOfNamesIsNotForgotten")},
 
 	// The simulation has no bbolt.
 	{name: "meta-page-in-memory-only", others: test("internal/boltfile", "TestAMetaPageWhoseSyncFailedReachesTheDisk")},

@@ -1,15 +1,14 @@
 // Command mutants runs the tests against planted bugs, and says which test found
 // each of them and after how long.
 //
-//	mutants [-quick] [-only name,name] [-seeds n] [-into file]
+//	mutants [-quick] [-only name,name] [-seeds n]
 //
 // The bugs are the patches of package patches; each has its own build of the test
 // programs that look for it. First the tests run without a bug, and must find nothing;
 // -quick leaves that to .ci/run, which has simulated more clusters by then.
 // A bug that no test finds fails the command.
 //
-// It is run at the repository's root. With -into the table is written into that
-// file, between the comments that mark its place.
+// It is run at the repository's root.
 package main
 
 import (
@@ -25,9 +24,9 @@ import (
 
 // options are the command's flags.
 type options struct {
-	quick      bool
-	only, into string
-	seeds      int
+	quick bool
+	only  string
+	seeds int
 }
 
 func main() {
@@ -35,7 +34,6 @@ func main() {
 	flag.BoolVar(&o.quick, "quick", false, "only a few bugs")
 	flag.StringVar(&o.only, "only", "", "only these bugs, with commas between them")
 	flag.IntVar(&o.seeds, "seeds", 3000, "how many seeds of the simulation may look for each bug")
-	flag.StringVar(&o.into, "into", "", "write the table into this document")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -61,11 +59,6 @@ func run(ctx context.Context, o options) error {
 	}
 	verdicts := tests.hunt(ctx, wanted)
 	fmt.Println(score(verdicts))
-	if o.into != "" {
-		if err := writeTable(o.into, verdicts); err != nil {
-			return err
-		}
-	}
 	return survivors(verdicts)
 }
 
@@ -88,6 +81,23 @@ func (p *programs) hunt(ctx context.Context, wanted []bug) (verdicts []verdict) 
 		verdicts = append(verdicts, v)
 	}
 	return verdicts
+}
+
+// score counts the bugs that were found.
+func score(verdicts []verdict) string {
+	found, bySimulation, longest := 0, 0, time.Duration(0)
+	for _, v := range verdicts {
+		if v.by == "" {
+			continue
+		}
+		found++
+		longest = max(longest, v.took)
+		if strings.HasPrefix(v.by, "simulation") {
+			bySimulation++
+		}
+	}
+	return fmt.Sprintf("%d of %d planted bugs were found, %d of them by the simulation; the slowest took %s.",
+		found, len(verdicts), bySimulation, longest.Round(100*time.Millisecond))
 }
 
 // survivors is an error that names the bugs that nobody found.

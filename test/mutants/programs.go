@@ -44,8 +44,6 @@ func (p *programs) killers(b bug) []killer {
 // verdict is what became of a bug.
 type verdict struct {
 	name string
-	// what says what the program does wrong.
-	what string
 	// by is the test that found it, empty if none did; saw what that said.
 	by, saw string
 	took    time.Duration
@@ -87,7 +85,6 @@ func (p *programs) search(ctx context.Context, b bug, v *verdict) error {
 	if err != nil {
 		return err
 	}
-	v.what = patch.What
 	overlay, err := patches.Overlay(filepath.Join(p.dir, b.name), patch)
 	if err != nil {
 		return err

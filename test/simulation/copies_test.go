@@ -36,6 +36,7 @@ func (n *nemesis) restoreCopies(ctx context.Context) {
 	}
 	release := n.down(older)
 	led := n.leads(leader)
+	sleep(ctx, 10*n.world.plan.diskLatency) // Its disk may still write what the others have, and so was committed.
 	releaseLeader := n.down([]*server{leader})
 	defer releaseLeader()
 	defer release()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	clusterdisk "github.com/idnode/idnode/cluster/disk"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/etag"
 )
@@ -109,6 +110,8 @@ type diskFaults struct {
 	stallUntil time.Time
 	// errorIn and crashIn count the syncs down to the one that fails; 0 is none.
 	errorIn, crashIn int
+	// full says that no space is free.
+	full bool
 }
 
 // disk is one machine's disk. What it has durably outlives every process.
@@ -146,6 +149,16 @@ func (d *disk) change(change func(*diskFaults)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	change(&d.faults)
+}
+
+// room is what is free.
+func (d *disk) room() (clusterdisk.Room, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.faults.full {
+		return clusterdisk.Room{}, nil
+	}
+	return clusterdisk.Room{Bytes: 1 << 40}, nil
 }
 
 // mount returns a new process's view of the disk. There must be no other.

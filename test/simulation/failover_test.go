@@ -46,7 +46,7 @@ func TestALostLeaderCostsOneElection(t *testing.T) {
 		t.Run(fmt.Sprintf("nodes=%d/disk=%v/way=%v/silent=%v", tt.nodes, tt.disk, tt.way, tt.silent), func(t *testing.T) {
 			inCluster(t, tt.nodes, func(w *world, c *client) {
 				w.network.stretch(tt.way)
-				limit := syncs*tt.disk + ways*tt.way + asking
+				limit := syncs*tt.disk + ways*(tt.way+w.plan.latency) + asking
 				if tt.way > 0 {
 					limit += idle
 				}

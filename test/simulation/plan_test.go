@@ -59,6 +59,8 @@ type plan struct {
 	// liveness is judged meanwhile. named has names in the place of addresses.
 	scenario scenario
 	named    bool
+	// http has nodes serve HTTP too.
+	http bool
 	// segmentBytes is the size of the segments of this repository's own log: so small
 	// that a seed has many, which begin at any entry.
 	segmentBytes int64

@@ -145,24 +145,38 @@ func (c *client) findNumber(ctx context.Context, s *server, key string) {
 	})
 }
 
-// useTill takes numbers that expire, or ends some.
+// useTill takes numbers that expire, ends some, enters one, or allots a range.
 func (c *client) useTill(ctx context.Context) {
 	key := fmt.Sprintf("sale-%d", c.random.IntN(20))
 	ends := &idnodev1.NumberOf{Key: key, Number: c.random.Int64N(4)}
 	c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other},
 		func(ctx context.Context, s *server, _ *history.Op) (err error) {
-			switch c.random.IntN(5) {
+			till := map[string]string{"till": pick(c.random, "1", "2")}
+			switch c.random.IntN(7) {
+			case 6:
+				_, err = c.series(s).TakeNumbers(ctx, &idnodev1.TakeNumbersRequest{
+					Series: tills, Keys: []string{key}, Values: till, Number: 1 + c.random.Int64N(60), Because: "by hand",
+				})
+			case 5:
+				_, err = c.series(s).AllotNumbers(ctx, c.allotment())
 			case 0:
 				_, err = c.series(s).ReleaseNumbers(ctx, &idnodev1.ReleaseNumbersRequest{Series: tills, Keys: []*idnodev1.NumberOf{ends}})
 			case 1:
 				_, err = c.series(s).ConfirmNumbers(ctx, &idnodev1.ConfirmNumbersRequest{Series: tills, Keys: []*idnodev1.NumberOf{ends}})
 			default:
-				_, err = c.series(s).TakeNumbers(ctx, &idnodev1.TakeNumbersRequest{
-					Series: tills, Keys: []string{key}, Values: map[string]string{"till": pick(c.random, "1", "2")},
-				})
+				_, err = c.series(s).TakeNumbers(ctx, &idnodev1.TakeNumbersRequest{Series: tills, Keys: []string{key}, Values: till})
 			}
 			return err
 		})
+}
+
+// allotment is a range of a till, to be allotted or taken back. Few of them are above all numbers of the till.
+func (c *client) allotment() *idnodev1.AllotNumbersRequest {
+	from := 1 + 5*c.random.Int64N(100)
+	return &idnodev1.AllotNumbersRequest{
+		Series: tills, Scope: []string{pick(c.random, "1", "2")}, Withdraw: c.random.IntN(3) == 0,
+		Allotment: &idnodev1.Allotment{From: from, To: from + 4, Note: "range"},
+	}
 }
 
 // draft defines the series of drafts at one node, and takes a number at another, which may not

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/idnode/idnode/test/tier"
 )
 
 // betweenTries is time, without which a node that is down would be asked forever.
@@ -19,6 +21,7 @@ const writesOfElections = 40
 // timeout, a leader that is lost is replaced, and nodes that start together elect one; also
 // where only the voter is slow whose vote the candidate needs.
 func TestSlowDisksElectALeader(t *testing.T) {
+	tier.Long(t)
 	for _, write := range []time.Duration{120 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond} {
 		for _, tt := range []struct {
 			name        string
@@ -68,6 +71,7 @@ func TestSlowDisksElectALeader(t *testing.T) {
 // TestASlowLeaderServes: a leader whose disk takes more than half a second for each write leads
 // on where the others cannot elect another, and gives leadership away where they can.
 func TestASlowLeaderServes(t *testing.T) {
+	tier.Long(t)
 	for _, tt := range []struct {
 		name              string
 		nodes, down, slow int

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -42,8 +43,8 @@ func (c *client) definePool(ctx context.Context, name string, workerBits int, fo
 	return got.Outcome == history.OK
 }
 
-func (c *client) pools(s *server) idnodev1.WorkersServiceClient {
-	return idnodev1.NewWorkersServiceClient(c.conn(s))
+func (c *client) pools(s *server) idnodev1.SnowflakeServiceClient {
+	return idnodev1.NewSnowflakeServiceClient(c.conn(s))
 }
 
 // holder is where a generator leases, as a caller whose clock is ahead of the true one. Its
@@ -54,7 +55,9 @@ type holder struct {
 	ahead  time.Duration
 	// turn is held by the one call that is made.
 	turn chan struct{}
-	mu   sync.Mutex
+	// crashed callers do not give their lease back.
+	crashed atomic.Bool
+	mu      sync.Mutex
 	// leases are all there were, by the caller's clock.
 	leases []generator.Lease
 }
@@ -133,8 +136,8 @@ func (h *holder) Renew(ctx context.Context, l generator.Lease, now time.Time) (i
 
 // Release implements generator.Source.
 func (h *holder) Release(ctx context.Context, l generator.Lease, next int64) error {
-	if ctx.Err() != nil {
-		return ctx.Err() // The caller crashed.
+	if h.crashed.Load() {
+		return errCrashed
 	}
 	token, text := tokenOf(l)
 	next += h.units()
@@ -201,11 +204,9 @@ func (w *world) stamp(ctx context.Context, number int) {
 		}
 		callers.Wait()
 		cancel()
+		h.crashed.Store(crashes)
 		closing, cancel := context.WithTimeout(w.ctx, generatorTimeout)
-		if crashes {
-			cancel()
-		}
-		_ = g.Close(closing) // What could not be given back passes.
+		_ = g.Close(closing) // What could not be given back passes. No renewal is under way after it.
 		cancel()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // trustWait is how long a node that trusts its disk waits for the other members.
@@ -15,6 +16,7 @@ const trustWait = time.Minute
 // three moments, in any order. The two older ones are trusted, as otherwise the newest refuses
 // them. They are a majority, and must not go on without what only the newest has.
 func TestTheNewestOfThreeCopiesLeads(t *testing.T) {
+	tier.Long(t)
 	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 		for _, gap := range []time.Duration{0, trustWait / 3} {
 			t.Run(fmt.Sprintf("%v/gap=%v", order, gap), func(t *testing.T) {

@@ -311,6 +311,7 @@ func (p *process) run(ctx context.Context) {
 		Config: p.config(), Logger: log, Version: "simulated", Process: p.number,
 		Now:     func() time.Time { return time.Now().Add(p.server.clock()) },
 		Storage: storage{p.session, p.server.world.plan, p}, Network: p.port, Watch: p.watch, LookupHost: lookupHost,
+		Room: p.server.disk.room,
 	})
 	if err == nil {
 		err = n.Run(ctx)
@@ -362,6 +363,9 @@ func (p *process) config() *config.Config {
 	c.Tag = s.tag()
 	c.GRPC, c.Raft, c.HTTP = s.address()+grpcPort, s.address()+raftPort, ""
 	c.AdvertiseGRPC, c.AdvertiseRaft = s.grpcAddress(), s.advertised()+raftPort
+	if plan.http {
+		c.HTTP, c.AdvertiseHTTP = s.address()+httpPort, s.advertised()+httpPort
+	}
 	switch {
 	case s.joins():
 		if token := s.joinToken(); token != "" {

@@ -1,6 +1,6 @@
 // Package tier says how many of the tests run.
 //
-// There are two tiers. `go test ./...` runs the quick one, in under three minutes on
+// There are two tiers. `go test ./...` runs the quick one, in five minutes on
 // two cores. TEST_TIER=all adds the tests that call Long; .ci/run sets it.
 package tier
 
@@ -28,14 +28,14 @@ func Long(t testing.TB) {
 	}
 }
 
-// Overlap lets the quick tier run two tests of the package on each processor, not one: it
+// Overlap lets the quick tier run four tests of the package on each processor, not one: it
 // is for tests that wait for elections most of the time. A package's TestMain calls it
 // before it runs the tests. The flag -parallel counts all the same.
 func Overlap() {
 	if All() {
 		return // These run with the race detector, which leaves no time over.
 	}
-	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+	if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}
 }

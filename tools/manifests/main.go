@@ -3,7 +3,7 @@
 // another type or a kind that is not known is an error, and so are pods that the
 // restricted pod security standard does not allow. It needs no cluster.
 //
-//	go run . ../../deploy/kubernetes/*.yaml ../../deploy/kubernetes/cert-manager/*.yaml
+//	go run . ../../deploy/kubernetes/{,cert-manager,recover}/*.yaml
 package main
 
 import (

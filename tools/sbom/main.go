@@ -1,8 +1,10 @@
 // Command sbom prints the software bill of materials of a Go program as CycloneDX
 // JSON: the modules and the standard library it was built from, as the program
-// itself names them. The same program gives the same bytes.
+// itself names them, with their licences. The same program gives the same bytes.
 //
-//	sbom -name NAME -version VERSION -time UNIX PROGRAM
+//	sbom -name NAME -version VERSION -time UNIX [-licences FILE] PROGRAM
+//
+// The file gets the texts of the licences, which copies of the program must come with.
 package main
 
 import (
@@ -34,11 +36,12 @@ func run(args []string, out io.Writer) error {
 	name := flags.String("name", "", "name of the program")
 	version := flags.String("version", "", "its version")
 	at := flags.Int64("time", 0, "when it was made, in seconds since 1970 UTC")
+	into := flags.String("licences", "", "file for the licences' texts")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if flags.NArg() != 1 || *name == "" || *version == "" {
-		return errors.New("usage: sbom -name NAME -version VERSION -time UNIX PROGRAM")
+		return errors.New("usage: sbom -name NAME -version VERSION -time UNIX [-licences FILE] PROGRAM")
 	}
 	program, err := os.ReadFile(flags.Arg(0))
 	if err != nil {
@@ -50,6 +53,15 @@ func run(args []string, out io.Writer) error {
 	}
 	bom := describe(info, *name, *version, sha256.Sum256(program))
 	bom.Metadata.Timestamp = time.Unix(*at, 0).UTC().Format(time.RFC3339)
+	texts, err := addLicences(bom, info.Main.Path)
+	if err != nil {
+		return err
+	}
+	if *into != "" {
+		if err := os.WriteFile(*into, texts, 0o644); err != nil {
+			return err
+		}
+	}
 	encoder := cyclonedx.NewBOMEncoder(out, cyclonedx.BOMFileFormatJSON)
 	encoder.SetPretty(true)
 	return encoder.EncodeVersion(bom, cyclonedx.SpecVersion1_6)
@@ -67,8 +79,8 @@ func describe(info *debug.BuildInfo, name, version string, sum [sha256.Size]byte
 	}
 	components := []cyclonedx.Component{library("std", strings.TrimPrefix(info.GoVersion, "go"), "")}
 	for _, dep := range info.Deps {
-		if dep.Replace != nil && strings.HasPrefix(dep.Replace.Path, ".") {
-			// A module of the program's own repository has the program's version.
+		if strings.HasPrefix(dep.Path, info.Main.Path+"/") {
+			// A module of the program's own repository, taken from its workspace, has the program's version.
 			dep = &debug.Module{Path: dep.Path, Version: version}
 		}
 		dep = cmp.Or(dep.Replace, dep)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"testing"
@@ -34,6 +35,9 @@ func TestBillOfThisTest(t *testing.T) {
 	named := make(map[string]string)
 	for _, c := range *bom.Components {
 		named[c.Name] = c.Version
+		if c.Licenses == nil || len(*c.Licenses) == 0 {
+			t.Errorf("%s has no licence in the bill", c.Name)
+		}
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || len(info.Deps) == 0 {
@@ -49,11 +53,11 @@ func TestBillOfThisTest(t *testing.T) {
 	}
 }
 
-// TestReplacedModules: one that a folder of the repository replaces keeps its name, and another
-// module in its place has its own.
+// TestReplacedModules: one of the repository has the program's version, and another module in the
+// place of one has its own name.
 func TestReplacedModules(t *testing.T) {
 	info := &debug.BuildInfo{Main: debug.Module{Path: "a.org/p"}, Deps: []*debug.Module{
-		{Path: "a.org/p/client", Version: "v0.0.0", Replace: &debug.Module{Path: "./client", Version: "(devel)"}},
+		{Path: "a.org/p/client", Version: "(devel)"},
 		{Path: "b.org/x", Version: "v1.0.0", Replace: &debug.Module{Path: "c.org/x", Version: "v1.0.1"}},
 	}}
 	var got []string
@@ -62,6 +66,29 @@ func TestReplacedModules(t *testing.T) {
 	}
 	if want := []string{"pkg:golang/std@", "pkg:golang/a.org/p/client@v1.2.3", "pkg:golang/c.org/x@v1.0.1"}; !slices.Equal(got, want) {
 		t.Errorf("the bill has %q", got)
+	}
+}
+
+// TestLicences: a library whose licence is not known fails the bill.
+func TestLicences(t *testing.T) {
+	folder := t.TempDir()
+	for text, want := range map[string][]string{
+		"Apache License\n   Version 2.0, January 2004":                               {"Apache-2.0"},
+		"Mozilla Public License, version 2.0":                                        {"MPL-2.0"},
+		"Permission is hereby granted, free of\ncharge, to any person":               {"MIT"},
+		"Redistribution and use in source and binary forms …\nNeither the name of":   {"BSD-3-Clause"},
+		"Redistribution and use in source and binary forms":                          {"BSD-2-Clause"},
+		"Permission is hereby granted, free of charge … Apache License, Version 2.0": {"Apache-2.0", "MIT"},
+		"Permission to use, copy, modify, and distribute this software":              {"ISC"},
+		"All rights reserved.": nil,
+	} {
+		if err := os.WriteFile(filepath.Join(folder, "LICENSE.txt"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ids, texts, err := licencesIn(folder, "x v1")
+		if !slices.Equal(ids, want) || (err == nil) != (want != nil) || err == nil && !bytes.Contains(texts, []byte(text)) {
+			t.Errorf("%q: %v, %v", text, ids, err)
+		}
 	}
 }
 

@@ -1,8 +1,7 @@
-// Package counterfile reads and writes lists of counters as others keep them: a
-// plain CSV, and RavenDB's export of a database.
+// Package counterfile reads and writes lists of counters in foreign formats: a plain CSV, and
+// RavenDB's export of a database.
 //
-// It knows the forms and checks no names: what a name may be is for the cluster
-// to say, which folds it too.
+// It parses the formats and does not check or fold names: the cluster does.
 package counterfile
 
 import (
@@ -10,14 +9,14 @@ import (
 	"fmt"
 )
 
-// Kind is what a counter is.
+// Kind is the kind of a counter.
 type Kind string
 
 // The kinds, as written in a CSV.
 const (
-	// Identity is an identity; the value is the last one used.
+	// Identity is an identity; the value is the last value used.
 	Identity Kind = "identity"
-	// DeletedIdentity is one that was deleted and keeps its last value.
+	// DeletedIdentity is a deleted identity, which keeps its last value.
 	DeletedIdentity Kind = "deleted-identity"
 	// HiLo is the counter of a collection's tag; the value is its Max.
 	HiLo Kind = "hilo"

@@ -153,7 +153,7 @@ func TestRavenDBExport(t *testing.T) {
 	if _, err := read(t, counterfile.ReadRavenDB, packed.String()[:packed.Len()-20]); !errors.Is(err, counterfile.ErrForm) {
 		t.Errorf("packed and cut short: %v", err)
 	}
-	// A flipped bit may change a digit and leave the form; only the sum at the end tells.
+	// A flipped bit may change a digit and keep the form; only the sum at the end shows it.
 	damaged := packed.Bytes()
 	damaged[len(damaged)-8] ^= 1
 	if _, err := read(t, counterfile.ReadRavenDB, string(damaged)); !errors.Is(err, counterfile.ErrForm) {
@@ -213,7 +213,7 @@ func TestCSVsThatAreNone(t *testing.T) {
 	}
 }
 
-// TestTextThatIsNotUTF8: a spreadsheet's own encoding is told by line and column.
+// TestTextThatIsNotUTF8: the error for a spreadsheet's own encoding has line and column.
 func TestTextThatIsNotUTF8(t *testing.T) {
 	_, err := read(t, counterfile.ReadCSV, "database,kind,name,value\ndb,identity,a,1\ndb,identity,M\xfcller,1\n")
 	if !errors.Is(err, counterfile.ErrForm) || !strings.Contains(err.Error(), "line 3, column 13: the text is not UTF-8") {
@@ -244,8 +244,8 @@ func FuzzReadRavenDB(f *testing.F) {
 	})
 }
 
-// FuzzReadCSV: a file is read, or refused for its form; what was read, written
-// again, is the same.
+// FuzzReadCSV: a file is read, or refused for its form; a file that was read is equal after it is
+// written and read again.
 func FuzzReadCSV(f *testing.F) {
 	f.Add("database,kind,name,value\nshop,identity,users,5\nshop,claim,\"a\"\"b\nc\",\n")
 	f.Add("\ufeffdatabase,kind,name,value\r\n,HiLo,\"a,b\",9223372036854775807\r\n")

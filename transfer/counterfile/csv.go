@@ -11,16 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// columns is the first line of a CSV, and guardedColumns that of one in which an
-// apostrophe precedes a text that a spreadsheet would take for a formula.
+// columns is the first line of a CSV, and guardedColumns that of a CSV in which an apostrophe
+// precedes a text that a spreadsheet would evaluate as a formula.
 var (
 	columns        = []string{"database", "kind", "name", "value"}
 	guardedColumns = []string{"database", "kind", "guarded name", "value"}
 )
 
 // ReadCSV reads a CSV: a line that names the columns database, kind, name and value, in this order, and
-// then a line for each counter. A claim has no value. Where the first line says that names are guarded,
-// the apostrophe is taken away; in any other file it is part of the name.
+// then a line for each counter. A claim has no value. If the first line marks names as guarded, the
+// apostrophe is removed; in any other file it is part of the name.
 func ReadCSV(r io.Reader, each Each) error {
 	in := csv.NewReader(&quotedLineEnds{in: bufio.NewReader(r)})
 	in.FieldsPerRecord = len(columns)
@@ -61,8 +61,8 @@ func ReadCSV(r io.Reader, each Each) error {
 	}
 }
 
-// quotedLineEnds doubles the carriage return of each line end within quotes.
-// Package csv drops one, and a name that has it would become another.
+// quotedLineEnds doubles the carriage return of each line end within quotes. Package csv drops a
+// carriage return, and a name that has it would become another.
 type quotedLineEnds struct {
 	in            *bufio.Reader
 	quoted, again bool
@@ -113,17 +113,16 @@ func counterOf(row []string) (Counter, error) {
 	return c, nil
 }
 
-// isFormula says whether a spreadsheet would take a text for a formula, apart from
+// isFormula reports whether a spreadsheet would evaluate a text as a formula, apart from
 // apostrophes before it. The wide signs are for spreadsheets in East Asian languages.
 func isFormula(text string) bool {
 	return strings.IndexAny(strings.TrimLeft(text, "'"), "=+-@＝＋－＠\t\r\n") == 0
 }
 
-// separator is what spreadsheets take for the end of a cell where the decimal sign is a
-// comma, be there quotes or not.
+// separator ends a cell in spreadsheets whose decimal sign is a comma, even within quotes.
 const separator = ";"
 
-// Guarded puts an apostrophe before what a spreadsheet would run, whether it separates
+// Guarded puts an apostrophe before text that a spreadsheet would evaluate, whether it separates
 // cells by a comma or by the separator.
 func Guarded(text string) string {
 	return eachCell(text, func(cell string) string { return "'" + cell })
@@ -161,7 +160,7 @@ func (w *CSVWriter) Write(c Counter) error {
 	return w.w.Write([]string{Guarded(c.Database), string(c.Kind), Guarded(c.Name), value})
 }
 
-// Close writes what is left; the writer below stays open.
+// Close flushes the lines; the writer below stays open.
 func (w *CSVWriter) Close() error {
 	w.w.Flush()
 	return w.w.Error()

@@ -13,15 +13,15 @@ import (
 	"unicode/utf8"
 )
 
-// What RavenDB calls its HiLo documents.
+// The names of RavenDB's HiLo documents.
 const (
 	hiloPrefix     = "raven/hilo/"
 	hiloCollection = "@hilo"
 )
 
-// ReadRavenDB reads RavenDB's export of one database, gzipped or not: the
-// documents of the collection @hilo, with their Max, and the array Identities of
-// objects with Key and Value. All else in it is stepped over.
+// ReadRavenDB reads RavenDB's export of one database, gzipped or not: the documents of the
+// collection @hilo, with their Max, and the array Identities of objects with Key and Value. It
+// skips everything else.
 func ReadRavenDB(r io.Reader, each Each) error {
 	plain, err := unzipped(r)
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *ravenReader) object(value func(key string) error) error {
 		if err != nil {
 			return err
 		}
-		if err := value(key.(string)); err != nil { // A decoder gives nothing else here.
+		if err := value(key.(string)); err != nil { // A decoder returns only strings here.
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func (r *ravenReader) expect(want json.Delim) error {
 	return nil
 }
 
-// end reads the end of the file: a packed one is compared with its sum there.
+// end reads to the end of the file, where gzip checks its checksum.
 func (r *ravenReader) end() error {
 	token, err := r.json.Token()
 	if errors.Is(err, io.EOF) {
@@ -156,7 +156,7 @@ func (r *ravenReader) skip() error {
 	}
 }
 
-// document reads a document, of which only HiLo's count.
+// document reads a document; only documents of HiLo counters are used.
 func (r *ravenReader) document(raw json.RawMessage) error {
 	var d struct {
 		Max      json.RawMessage
@@ -172,7 +172,7 @@ func (r *ravenReader) document(raw json.RawMessage) error {
 		return badForm("the document %.200q is not UTF-8", raw) // Package json would put another letter into the name.
 	}
 	if err := json.Unmarshal(raw, &d); err != nil {
-		return nil // One that only mentions the name, with a Max or metadata of its own.
+		return nil // The document only mentions the name, with a Max or metadata of its own.
 	}
 	id := d.Metadata.ID
 	if len(id) <= len(hiloPrefix) || !strings.EqualFold(id[:len(hiloPrefix)], hiloPrefix) {
@@ -217,8 +217,8 @@ func wholeNumber(raw json.RawMessage) (int64, error) {
 	return n.Num().Int64(), nil
 }
 
-// RavenDBWriter writes an export of one database as RavenDB imports it. HiLo counters come before
-// identities, and there are no claims, which RavenDB does not have.
+// RavenDBWriter writes an export of one database in the form that RavenDB imports. HiLo counters
+// come before identities, and claims, which RavenDB does not have, are left out.
 type RavenDBWriter struct {
 	w          *bufio.Writer
 	identities bool // the array Identities has begun

@@ -64,6 +64,7 @@ class DocumentNumber(NamedTuple):
     date: str  #: The document's, as ``2026-12-31``.
     label: str
     reason: str  #: That of a voided number.
+    note: str  #: That of the range which an authority allotted.
 
 
 class Client:
@@ -486,7 +487,7 @@ class Series:
 
     async def take(
         self, keys: Iterable[str], *, values: dict[str, str] | None = None, date: str = "", label: str = "",
-        expires_in: float = 0.0, timeout: float | None = None,
+        expires_in: float = 0.0, number: int = 0, because: str = "", timeout: float | None = None,
     ) -> list[DocumentNumber]:
         """Gives each of 1 to 1,000 keys a number, or none. A key that has one keeps it, also a voided one: look at its state.
 
@@ -496,8 +497,13 @@ class Series:
             label: Stored with each new number, at most 64 bytes.
             expires_in: Replaces the definition's, in seconds, if it is not 0: at
                 least 60, and at most the definition's.
+            number: What the document of the only key has already, from another tool or by hand, if it is not 0. It
+                becomes confirmed; numbers that it passes over are voided.
+            because: Why a number is entered, or those that it passes over are voided, in 1 to 128 bytes.
         """
         request: dict[str, Any] = {"keys": _listed(keys), "values": values or {}, "date": date, "label": label}
+        if number:
+            request.update(number=checks.whole("number", number), because=checks.text("because", because))
         if expires_in:
             request["expiresIn"] = f"{expires_in:.9f}s"
         return await self._numbers("TakeNumbers", request, timeout)
@@ -574,5 +580,5 @@ def _range(r: dict[str, Any]) -> Range:
 def _document_number(n: dict[str, Any]) -> DocumentNumber:
     state = n["state"].replace("NUMBER_STATE_", "").lower()
     return DocumentNumber(
-        n["key"], n["text"], tuple(n["scope"]), int(n["number"]), state, n["overdue"], n["date"], n["label"], n["reason"],
+        n["key"], n["text"], tuple(n["scope"]), int(n["number"]), state, n["overdue"], n["date"], n["label"], n["reason"], n["note"],
     )

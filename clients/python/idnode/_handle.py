@@ -5,19 +5,34 @@ from __future__ import annotations
 import copy
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Coroutine
+from typing import Any, Callable, Coroutine, Protocol, TypeVar
 
-from ._errors import NoEndpointTimeoutError
-from ._http import Event
+from ._errors import NoEndpointTimeoutError, RequestId
+from ._events import Observe
+from ._http import Event, Runtime
 
-if TYPE_CHECKING:
-    from ._core import Client
+T = TypeVar("T")
+
+
+class Calls(Protocol):
+    """The client of a handle."""
+
+    runtime: Runtime
+    label: str
+
+    @property
+    def tell(self) -> Observe: ...
+    def deadline(self, timeout: float | None) -> float: ...
+    async def invoke(
+        self, method: str, request: dict[str, Any], read: Callable[[dict[str, Any]], T], timeout: float | None = None,
+        request_id: RequestId | None = None, *, own: bool = False, changes: bool = False, deadline: float | None = None,
+    ) -> T: ...
 
 
 class Handle:
     """Asks in the background, once for all callers that wait."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Calls) -> None:
         self._client = client
         self.closed = self._returned = False
         self._begin()

@@ -5,15 +5,12 @@ from __future__ import annotations
 import functools
 import random
 import time
-from typing import TYPE_CHECKING, Any, AsyncIterator, NamedTuple
+from typing import Any, AsyncIterator, NamedTuple, Protocol
 
 from . import _checks as checks
-from ._errors import IdnodeError, OutcomeUnknownError, RequestIdExpiredError, closed
+from ._errors import AnyRequestId, IdnodeError, OutcomeUnknownError, RequestIdExpiredError, closed
 from ._events import Event
-from ._handle import Handle
-
-if TYPE_CHECKING:
-    from ._core import Client
+from ._handle import Calls, Handle
 
 _FETCH_PAUSE, _LONGEST_FETCH_PAUSE = 0.1, 10.0  # After a prefetch that failed, in seconds.
 
@@ -42,6 +39,16 @@ class HiLoNumber(NamedTuple):
         return f"{self.prefix}{self.value}-{self.node_tag}" if self.node_tag else f"{self.prefix}{self.value}"
 
 
+class Ranges(Calls, Protocol):
+    """The client of a HiLo handle."""
+
+    async def next_range(
+        self, tag: str, *, separator: str = "", size: int = 0, last_size: int = 0, last_at: str = "", last_max: int = 0,
+        request_id: AnyRequestId = "", database: str = "",
+    ) -> Range: ...
+    async def give_back(self, tag: str, r: Range, last: int, database: str, deadline: float) -> bool: ...
+
+
 class HiLo(Handle):
     """Gives the ids of one collection, without a call for most of them. Made by Client.hilo, and meant to be shared.
 
@@ -49,7 +56,9 @@ class HiLo(Handle):
     A caller that is cancelled, or whose timeout is over, takes no number; the fetch goes on.
     """
 
-    def __init__(self, client: Client, tag: str, separator: str, first_size: int, database: str) -> None:
+    _client: Ranges
+
+    def __init__(self, client: Ranges, tag: str, separator: str, first_size: int, database: str) -> None:
         self._tag, self._separator, self._first_size, self._database = tag, separator, first_size, database
         super().__init__(client)
 

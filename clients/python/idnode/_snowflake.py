@@ -5,14 +5,11 @@ from __future__ import annotations
 import secrets
 import time
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from . import _checks as checks
 from ._errors import IdnodeError, NotFoundError, RequestId, closed, invalid
-from ._handle import Handle
-
-if TYPE_CHECKING:
-    from ._core import Client
+from ._handle import Calls, Handle
 
 _MOST = 10_000  # Ids of a call.
 _AHEAD = 100  # How far the times of ids may run before the clock, in milliseconds.
@@ -65,7 +62,7 @@ class Snowflake(Handle):
     in the background at half of its time, while ids are made. ``idnode snowflake define`` defines a pool.
     """
 
-    def __init__(self, client: Client, pool: str, database: str) -> None:
+    def __init__(self, client: Calls, pool: str, database: str) -> None:
         self._request = {"pool": pool, "database": database}
         self._layout: _Layout | None = None
         super().__init__(client)
@@ -99,7 +96,7 @@ class Snowflake(Handle):
         if not self._layout:
             pool, database = self._request["pool"], self._request["database"]
             request = {"prefix": pool, "pageSize": 1, "database": database}
-            found = await self._client.invoke("WorkersService/ListPools", request, lambda answer: list(answer["pools"]), timeout)
+            found = await self._client.invoke("SnowflakeService/ListPools", request, lambda answer: list(answer["pools"]), timeout)
             if not found or len(found[0]["name"]) != len(pool):  # Another one that begins so.
                 raise NotFoundError("there is no such pool", code="not_found", reason="POOL_NOT_FOUND", field="pool")
             self._layout = _layout(found[0]["layout"])
@@ -167,7 +164,7 @@ class Snowflake(Handle):
                 self._wall = time.time_ns() - time.monotonic_ns()
             request = {**self._request, "holder": self._client.label, "now": _timestamp(self._now())}
             once = RequestId(secrets.token_hex(16))
-            lease = await self._client.invoke("WorkersService/AcquireWorker", request, _Lease, request_id=once, own=True)
+            lease = await self._client.invoke("SnowflakeService/AcquireWorker", request, _Lease, request_id=once, own=True)
         except Exception as caught:  # The callers that wait must have it, whatever it is.
             error = caught
         finally:
@@ -184,7 +181,7 @@ class Snowflake(Handle):
             with self._lock:  # The machine may have slept.
                 self._wall = max(self._wall, time.time_ns() - time.monotonic_ns())
             request = {**self._owned(lease), "now": _timestamp(self._now())}
-            until = await self._client.invoke("WorkersService/RenewWorker", request, lambda answer: int(answer["until"]), changes=True)
+            until = await self._client.invoke("SnowflakeService/RenewWorker", request, lambda answer: int(answer["until"]), changes=True)
         except Exception:
             pass  # The window goes on to its end, and then a lease fails.
         finally:
@@ -202,7 +199,7 @@ class Snowflake(Handle):
         if lease:
             after = (lease.next - 1 >> lease.layout.sequence_bits) + 1
             request = {**self._owned(lease), "next": str(after)}
-            await self._client.invoke("WorkersService/ReleaseWorker", request, bool, changes=True, deadline=deadline)
+            await self._client.invoke("SnowflakeService/ReleaseWorker", request, bool, changes=True, deadline=deadline)
 
     def _owned(self, lease: _Lease) -> dict[str, Any]:
         return {**self._request, "worker": lease.worker, "token": lease.token}

@@ -35,10 +35,10 @@ var story = []op{
 	{logs: entries(121, 121, 5)},
 }
 
-// play does the operations of the story until one fails, and returns the model
+// play does the operations of the story until one fails with the fault, and returns the model
 // before that one, and after it; both are the same when all went well. Work in the
 // background that is late is done between two operations, or when it is needed.
-func play(t *testing.T, l *Log, story []op, random *rand.Rand) (before, after model) {
+func play(t *testing.T, l *Log, story []op, fault error, random *rand.Rand) (before, after model) {
 	t.Helper()
 	before = model{}
 	for _, o := range story {
@@ -49,7 +49,7 @@ func play(t *testing.T, l *Log, story []op, random *rand.Rand) (before, after mo
 		}
 		after = before.after(o)
 		if err := o.do(l); err != nil {
-			if !errors.Is(err, errCrash) {
+			if !errors.Is(err, fault) {
 				t.Fatalf("%v: %v", o, err)
 			}
 			return before, after
@@ -97,7 +97,7 @@ func crashEverywhere(t *testing.T, late bool) {
 		l, err := open(cfg, d)
 		must(t, err)
 		d.left, d.torn = calls, random.IntN(200)
-		before, after := play(t, l, story, random)
+		before, after := play(t, l, story, errCrash, random)
 		finished := d.left != 0
 		reopen(t, calls, d.clone(), before, after)
 		for range 2 {
@@ -151,15 +151,21 @@ func TestCrashesInRandomStories(t *testing.T) {
 		l, err := open(cfg, d)
 		must(t, err)
 		d.left, d.torn = random.IntN(150), random.IntN(200)
-		before, after := play(t, l, drawStory(random), random)
-		for range 6 {
-			l, err := open(testConfig(), d.powerLoss(random))
-			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
-			if after.differs(l) != nil && before.differs(l) != nil {
-				t.Fatalf("seed %d: %v", seed, before.differs(l))
-			}
+		before, after := play(t, l, drawStory(random), errCrash, random)
+		losePower(t, fmt.Sprint("seed ", seed), d, random, before, after)
+	}
+}
+
+// losePower opens the disk after several losses of power, and demands the log before an operation, or after it.
+func losePower(t *testing.T, when string, d *memDisk, random *rand.Rand, before, after model) {
+	t.Helper()
+	for range 8 {
+		l, err := open(testConfig(), d.powerLoss(random))
+		if err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+		if after.differs(l) != nil && before.differs(l) != nil {
+			t.Fatalf("%s: %v", when, before.differs(l))
 		}
 	}
 }
@@ -218,11 +224,14 @@ func checkAfterCrash(t *testing.T, calls int, l *Log, before, after model) {
 	if err := m.differs(l); err != nil {
 		t.Fatalf("crash at call %d: %v", calls, err)
 	}
-	// It must be as good as any other log, also for the next loss of power.
-	_, last := m.ends()
-	o := op{logs: entries(last+1, last+3, 9)}
-	must(t, o.do(l))
-	m = m.after(o)
+	// It must be as good as any other log, also for the next loss of power. The second append begins
+	// a segment in what the crash left of it.
+	for _, more := range []uint64{3, 12} {
+		_, last := m.ends()
+		o := op{logs: entries(last+1, last+more, 9)}
+		must(t, o.do(l))
+		m = m.after(o)
+	}
 	lost := l.disk.(*memDisk).powerLoss(rand.New(rand.NewPCG(5, 6)))
 	if err := m.differs(mustOpen(t, lost)); err != nil {
 		t.Fatalf("crash at call %d, after one more append and a loss of power: %v", calls, err)
@@ -277,5 +286,22 @@ func TestFailedSyncIsNotForgotten(t *testing.T) {
 	}
 	if err := m.differs(mustOpen(t, next.powerLoss(rand.New(rand.NewPCG(1, 2))))); err != nil {
 		t.Errorf("what the log had when it was opened is lost: %v", err)
+	}
+}
+
+// TestAFailedSyncOfNamesIsNotForgotten: each sync of the story's fails once. The log ends its changes
+// or does without those names, which no further sync makes durable.
+func TestAFailedSyncOfNamesIsNotForgotten(t *testing.T) {
+	random := rand.New(rand.NewPCG(8, 9))
+	for syncs := 1; ; syncs++ {
+		d := newDisk(t)
+		l := mustOpen(t, d)
+		d.failNames = syncs
+		before, after := play(t, l, story, syscall.EIO, random)
+		losePower(t, fmt.Sprint("sync ", syncs), d, random, before, after)
+		if d.failNames > 0 {
+			t.Logf("%d syncs failed", syncs-1)
+			return
+		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // atRest returns the disk of a small log of several segments, closed, with its
-// model.
+// model. The file of the next segment, in which anything may be, is not there.
 func atRest(t *testing.T) (*memDisk, model) {
 	t.Helper()
 	d := newDisk(t)
@@ -18,6 +18,7 @@ func atRest(t *testing.T) (*memDisk, model) {
 		m = m.after(o)
 	}
 	must(t, l.Close())
+	delete(d.files, (&segment{number: l.newest().number + 1}).draft())
 	return d, m
 }
 

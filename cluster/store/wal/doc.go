@@ -6,7 +6,8 @@
 //     synced before its first use, so that an append changes neither its size nor its
 //     blocks, and the file system writes only the data. Its header has the log's position
 //     when the segment began.
-//   - at most one draft: the next segment, prepared in the background.
+//   - at most one draft: the next segment, prepared in the background. Its file is there from
+//     Open on, also where no inode is left.
 //   - mark, two slots of one sector each that are written in turns, without a
 //     sync, after each append is on disk: up to where the log was acknowledged.
 //
@@ -23,7 +24,7 @@
 // An append that does not fit into the newest segment writes header and record into the
 // draft, syncs it, and gives it its name. It does not wait for the name: after a loss of
 // power, a draft whose header continues the log is part of it. A draft without a header
-// was never begun, and is removed. In the background the name, then the mark, become
+// was never begun, and is filled anew. In the background the name, then the mark, become
 // durable, and the next draft is made after that.
 //
 // # Torn or damaged

@@ -270,7 +270,7 @@ func (l *Log) Close() error {
 	})
 	l.rest() // Write does nothing after a failure.
 	if l.next != nil {
-		err = errors.Join(err, l.next.discard(l.disk))
+		err = errors.Join(err, l.next.file.Close()) // The next Open uses its file.
 	}
 	return errors.Join(err, l.closeFiles())
 }

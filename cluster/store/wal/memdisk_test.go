@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"syscall"
 )
 
 // errCrash is what every call to a memDisk returns from its crash on.
@@ -30,6 +31,10 @@ type memDisk struct {
 	// failSync makes the next sync of a file fail, as a disk error does: what
 	// was written stays visible, looks clean, and never gets to the disk.
 	failSync error
+	// failNames is in how many syncs of the names one fails so.
+	failNames int
+	// full means that no inode is left.
+	full bool
 }
 
 type memFile struct {
@@ -81,6 +86,9 @@ func (d *memDisk) Create(name string) (File, error) {
 	if d.files[name] != nil && d.left != 0 {
 		return nil, fs.ErrExist
 	}
+	if d.full {
+		return nil, syscall.ENOSPC
+	}
 	f := &memFile{disk: d, open: 1}
 	return f, d.change(func(names map[string]*memFile) { names[name] = f })
 }
@@ -102,7 +110,14 @@ func (d *memDisk) Sync() error {
 	if err := d.step(); err != nil {
 		return err
 	}
-	d.durable, d.changes = maps.Clone(d.files), nil
+	changes := d.changes
+	d.changes = nil
+	if d.failNames--; d.failNames == 0 {
+		return syscall.EIO
+	}
+	for _, change := range changes {
+		change(d.durable)
+	}
 	return nil
 }
 

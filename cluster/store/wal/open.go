@@ -108,7 +108,8 @@ type scanned struct {
 	newest []byte
 	// draft means that the newest segment does not have its final name yet.
 	draft bool
-	// below are segments below a gap, and drafts those that are not part of the log.
+	// below are segments below a gap, and drafts those that are neither part of the log nor
+	// its next segment.
 	below  []uint64
 	drafts []string
 }
@@ -143,8 +144,8 @@ func (l *Log) scan() (found scanned, err error) {
 }
 
 // adopt makes the draft that continues the log part of it: a loss of power may have
-// undone its rename. One without a sound header counts as never begun; if the mark is in
-// it, scan reports it as missing. One whose header the system cannot read may have
+// undone its rename. One without a sound header counts as never begun, and stays as the file
+// of the next segment; if the mark is in it, scan reports it as missing. One whose header the system cannot read may have
 // acknowledged records, so it is not skipped.
 func (l *Log) adopt(drafts []string, found *scanned) error {
 	for _, name := range drafts {
@@ -154,7 +155,6 @@ func (l *Log) adopt(drafts []string, found *scanned) error {
 		}
 		next, _, _, err := openSegment(l.disk, l.newest().number+1, name)
 		if errors.Is(err, ErrCorrupt) {
-			found.drafts = append(found.drafts, name)
 			continue
 		}
 		if err != nil {
@@ -258,7 +258,11 @@ func (l *Log) settle(found scanned) error {
 	if err := l.marker.sync(); err != nil {
 		return err
 	}
-	return l.clean(found)
+	if err := l.clean(found); err != nil {
+		return err
+	}
+	l.reserve()
+	return nil
 }
 
 func (l *Log) clean(found scanned) error {

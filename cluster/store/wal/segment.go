@@ -65,22 +65,38 @@ func decodeHeader(b []byte) (header, error) {
 	}, nil
 }
 
-// prepareSegment creates the file of a future segment: full of zeros and on disk, but
-// named as a draft, which every Open may remove.
+// prepareSegment makes the file of a future segment, of at least so many bytes: full of zeros
+// and on disk, but named as a draft. A draft that was made before, whatever is in it, is used
+// again, so that no file system runs out of inodes.
 func prepareSegment(d Disk, number uint64, bytes int64) (*segment, error) {
 	s := &segment{number: number, bytes: bytes}
-	var err error
-	if s.file, err = d.Create(s.draft()); err != nil {
+	if err := s.openDraft(d); err != nil {
 		return nil, err
 	}
-	err = s.fill()
-	if err == nil {
-		err = d.Sync()
+	if err := s.fill(); err != nil {
+		return nil, errors.Join(err, s.file.Close())
 	}
-	if err != nil {
-		return nil, errors.Join(err, s.discard(d))
+	if err := d.Sync(); err != nil {
+		// Its name looks durable, and no further sync would make it so.
+		return nil, errors.Join(err, s.file.Close(), d.Remove(s.draft()))
 	}
 	return s, nil
+}
+
+func (s *segment) openDraft(d Disk) (err error) {
+	s.file, err = d.Create(s.draft())
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if s.file, err = d.Open(s.draft()); err != nil {
+		return err
+	}
+	size, err := s.file.Size()
+	if err != nil {
+		return errors.Join(err, s.file.Close())
+	}
+	s.bytes = max(s.bytes, size)
+	return nil
 }
 
 func (s *segment) fill() error {
@@ -109,10 +125,6 @@ func (s *segment) begin(d Disk, h header, first []byte) error {
 		return err
 	}
 	return d.Rename(s.draft(), s.name())
-}
-
-func (s *segment) discard(d Disk) error {
-	return errors.Join(s.file.Close(), d.Remove(s.draft()))
 }
 
 // openSegment opens a segment under its current name, and reads all of it.

@@ -96,6 +96,15 @@ func (l *Log) prepareFirst() {
 	l.asked = l.preparing.try(func() { l.prepare(number) })
 }
 
+// reserve makes the file of the next segment, without content, so that it needs no inode later.
+// Its error is ignored, as prepare's is.
+func (l *Log) reserve() {
+	s := &segment{number: l.newest().number + 1}
+	if s.openDraft(l.disk) == nil {
+		_ = s.file.Close()
+	}
+}
+
 // prepare makes the next segment. Its error is ignored: the append that needs the segment
 // creates it itself.
 func (l *Log) prepare(number uint64) {
@@ -111,7 +120,7 @@ func (l *Log) takeNext(bytes int64) (*segment, error) {
 		return s, nil
 	}
 	if s != nil {
-		if err := s.discard(l.disk); err != nil {
+		if err := s.file.Close(); err != nil {
 			return nil, err
 		}
 	}

@@ -83,6 +83,39 @@ func TestDraftThatContinuesTheLogIsPartOfIt(t *testing.T) {
 	}
 }
 
+// TestSegmentsWithoutAnInode: a log that is open, or was once, has the file of its next segment,
+// whatever a crash left in it. The segment after that needs an inode.
+func TestSegmentsWithoutAnInode(t *testing.T) {
+	for name, left := range map[string][]byte{
+		"nothing":         nil,
+		"a part of zeros": make([]byte, smallSegment/2),
+		"a torn begin":    append(make([]byte, headerBytes), "a record whose header is not on disk"...),
+		"more than usual": make([]byte, 2*smallSegment),
+		"anything":        []byte(strings.Repeat("xyz", smallSegment)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDisk(t)
+			must(t, mustOpen(t, d).Close())
+			draft := d.files[(&segment{number: 2}).draft()]
+			draft.data, draft.durable = left, left
+			d.full = true
+			l := mustOpen(t, d)
+			last := fill(t, l)
+			must(t, l.StoreLogs(entries(last+1, last+6, 1)))
+			if s := l.newest(); s.number != 2 || s.file.(*memFile) != draft || s.bytes != max(smallSegment, int64(len(left))) {
+				t.Errorf("the newest segment is %d, of %d bytes", s.number, s.bytes)
+			}
+			m := model{}.after(op{logs: entries(1, last+6, 1)})
+			if err := m.differs(mustOpen(t, d.powerLoss(rand.New(rand.NewPCG(1, 2))))); err != nil {
+				t.Error(err)
+			}
+			if err := l.StoreLogs(entries(last+7, last+200, 1)); !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("the segment after that: %v", err)
+			}
+		})
+	}
+}
+
 // TestDroppingBesideAnAppend: segments are removed while the log is changed, with one
 // sync, and a loss of power before it may keep any of them.
 func TestDroppingBesideAnAppend(t *testing.T) {

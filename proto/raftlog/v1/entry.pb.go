@@ -1541,8 +1541,9 @@ type FloorRecord struct {
 	Names int64 `protobuf:"varint,1,opt,name=names,proto3" json:"names,omitempty"`
 	// How many times the cluster was recovered from the loss of its quorum.
 	Epoch uint64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// There may have been series that are not known: a new one begins suspended.
-	Series        bool `protobuf:"varint,3,opt,name=series,proto3" json:"series,omitempty"`
+	// There may have been series and pools that are not known: a new series begins suspended, and a
+	// new pool waits until windows given before have ended.
+	Incomplete    bool `protobuf:"varint,3,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1591,9 +1592,9 @@ func (x *FloorRecord) GetEpoch() uint64 {
 	return 0
 }
 
-func (x *FloorRecord) GetSeries() bool {
+func (x *FloorRecord) GetIncomplete() bool {
 	if x != nil {
-		return x.Series
+		return x.Incomplete
 	}
 	return false
 }
@@ -1603,7 +1604,7 @@ var File_raftlog_v1_entry_proto protoreflect.FileDescriptor
 const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\n" +
 	"\x16raftlog/v1/entry.proto\x12\n" +
-	"raftlog.v1\x1a\x1araftlog/v1/operation.proto\x1a\x17raftlog/v1/series.proto\x1a\x17raftlog/v1/worker.proto\"\x8f\x01\n" +
+	"raftlog.v1\x1a\x1araftlog/v1/operation.proto\x1a\x17raftlog/v1/series.proto\x1a\x1araftlog/v1/snowflake.proto\"\x8f\x01\n" +
 	"\x05Entry\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x1d\n" +
 	"\n" +
@@ -1712,11 +1713,13 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x03R\x05value\"@\n" +
 	"\vRolesRecord\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\fR\x05table\x12\x1b\n" +
-	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"Q\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"Y\n" +
 	"\vFloorRecord\x12\x14\n" +
 	"\x05names\x18\x01 \x01(\x03R\x05names\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x16\n" +
-	"\x06series\x18\x03 \x01(\bR\x06seriesB5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1e\n" +
+	"\n" +
+	"incomplete\x18\x03 \x01(\bR\n" +
+	"incompleteB5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
 
 var (
 	file_raftlog_v1_entry_proto_rawDescOnce sync.Once
@@ -1798,7 +1801,7 @@ func file_raftlog_v1_entry_proto_init() {
 	}
 	file_raftlog_v1_operation_proto_init()
 	file_raftlog_v1_series_proto_init()
-	file_raftlog_v1_worker_proto_init()
+	file_raftlog_v1_snowflake_proto_init()
 	file_raftlog_v1_entry_proto_msgTypes[4].OneofWrappers = []any{
 		(*SnapshotRecord_Database)(nil),
 		(*SnapshotRecord_Identity)(nil),

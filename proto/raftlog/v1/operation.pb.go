@@ -300,6 +300,7 @@ type Operation struct {
 	//	*Operation_WorkerEvict
 	//	*Operation_DatabaseDelete
 	//	*Operation_WatcherSet
+	//	*Operation_SeriesAllot
 	Op            isOperation_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -687,6 +688,15 @@ func (x *Operation) GetWatcherSet() *WatcherSet {
 	return nil
 }
 
+func (x *Operation) GetSeriesAllot() *SeriesAllot {
+	if x != nil {
+		if x, ok := x.Op.(*Operation_SeriesAllot); ok {
+			return x.SeriesAllot
+		}
+	}
+	return nil
+}
+
 type isOperation_Op interface {
 	isOperation_Op()
 }
@@ -871,6 +881,11 @@ type Operation_WatcherSet struct {
 	WatcherSet *WatcherSet `protobuf:"bytes,46,opt,name=watcher_set,json=watcherSet,proto3,oneof"`
 }
 
+type Operation_SeriesAllot struct {
+	// Allot a range of numbers to a scope of a series, or take it back.
+	SeriesAllot *SeriesAllot `protobuf:"bytes,47,opt,name=series_allot,json=seriesAllot,proto3,oneof"`
+}
+
 func (*Operation_IdentityNext) isOperation_Op() {}
 
 func (*Operation_IdentitySeed) isOperation_Op() {}
@@ -942,6 +957,8 @@ func (*Operation_WorkerEvict) isOperation_Op() {}
 func (*Operation_DatabaseDelete) isOperation_Op() {}
 
 func (*Operation_WatcherSet) isOperation_Op() {}
+
+func (*Operation_SeriesAllot) isOperation_Op() {}
 
 // RequestKey identifies a call for exactly-once.
 type RequestKey struct {
@@ -2014,11 +2031,14 @@ type JoinTokenCreate struct {
 	Tag string `protobuf:"bytes,2,opt,name=tag,proto3" json:"tag,omitempty"`
 	// It joins as a watcher, without a vote.
 	Watcher bool `protobuf:"varint,3,opt,name=watcher,proto3" json:"watcher,omitempty"`
-	// Until when, in nanoseconds since 1970. It is compared with the time in the entry
-	// of the join.
+	// In the state alone: until when, in nanoseconds since 1970. It is compared with the time
+	// in the entry of the join.
 	ExpiresUnixNano int64 `protobuf:"varint,4,opt,name=expires_unix_nano,json=expiresUnixNano,proto3" json:"expires_unix_nano,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// In the operation alone: for how long from the time in its entry, in nanoseconds. So the
+	// leader's clock decides, whatever node was asked.
+	ValidNanos    int64 `protobuf:"varint,5,opt,name=valid_nanos,json=validNanos,proto3" json:"valid_nanos,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JoinTokenCreate) Reset() {
@@ -2075,6 +2095,13 @@ func (x *JoinTokenCreate) GetWatcher() bool {
 func (x *JoinTokenCreate) GetExpiresUnixNano() int64 {
 	if x != nil {
 		return x.ExpiresUnixNano
+	}
+	return 0
+}
+
+func (x *JoinTokenCreate) GetValidNanos() int64 {
+	if x != nil {
+		return x.ValidNanos
 	}
 	return 0
 }
@@ -4209,7 +4236,7 @@ var File_raftlog_v1_operation_proto protoreflect.FileDescriptor
 const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\n" +
 	"\x1araftlog/v1/operation.proto\x12\n" +
-	"raftlog.v1\x1a\x17raftlog/v1/series.proto\x1a\x17raftlog/v1/worker.proto\"\xc4\x12\n" +
+	"raftlog.v1\x1a\x17raftlog/v1/series.proto\x1a\x1araftlog/v1/snowflake.proto\"\x82\x13\n" +
 	"\tOperation\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x120\n" +
 	"\arequest\x18\x02 \x01(\v2\x16.raftlog.v1.RequestKeyR\arequest\x12!\n" +
@@ -4258,7 +4285,8 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\fworker_evict\x18, \x01(\v2\x17.raftlog.v1.WorkerEvictH\x00R\vworkerEvict\x12E\n" +
 	"\x0fdatabase_delete\x18- \x01(\v2\x1a.raftlog.v1.DatabaseDeleteH\x00R\x0edatabaseDelete\x129\n" +
 	"\vwatcher_set\x18. \x01(\v2\x16.raftlog.v1.WatcherSetH\x00R\n" +
-	"watcherSetB\x04\n" +
+	"watcherSet\x12<\n" +
+	"\fseries_allot\x18/ \x01(\v2\x17.raftlog.v1.SeriesAllotH\x00R\vseriesAllotB\x04\n" +
 	"\x02opB\f\n" +
 	"\n" +
 	"_principal\"l\n" +
@@ -4344,13 +4372,15 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\tMemberAdd\x12*\n" +
 	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\x12\x1d\n" +
 	"\n" +
-	"token_hash\x18\x02 \x01(\fR\ttokenHash\"\x88\x01\n" +
+	"token_hash\x18\x02 \x01(\fR\ttokenHash\"\xa9\x01\n" +
 	"\x0fJoinTokenCreate\x12\x1d\n" +
 	"\n" +
 	"token_hash\x18\x01 \x01(\fR\ttokenHash\x12\x10\n" +
 	"\x03tag\x18\x02 \x01(\tR\x03tag\x12\x18\n" +
 	"\awatcher\x18\x03 \x01(\bR\awatcher\x12*\n" +
-	"\x11expires_unix_nano\x18\x04 \x01(\x03R\x0fexpiresUnixNano\"<\n" +
+	"\x11expires_unix_nano\x18\x04 \x01(\x03R\x0fexpiresUnixNano\x12\x1f\n" +
+	"\vvalid_nanos\x18\x05 \x01(\x03R\n" +
+	"validNanos\"<\n" +
 	"\x0eMemberAnnounce\x12*\n" +
 	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\"\x1f\n" +
 	"\rMemberPromote\x12\x0e\n" +
@@ -4625,10 +4655,11 @@ var file_raftlog_v1_operation_proto_goTypes = []any{
 	(*WorkerRenew)(nil),        // 57: raftlog.v1.WorkerRenew
 	(*WorkerRelease)(nil),      // 58: raftlog.v1.WorkerRelease
 	(*WorkerEvict)(nil),        // 59: raftlog.v1.WorkerEvict
-	(*SeriesNumbers)(nil),      // 60: raftlog.v1.SeriesNumbers
-	(*WorkerLease)(nil),        // 61: raftlog.v1.WorkerLease
-	(*PoolDefined)(nil),        // 62: raftlog.v1.PoolDefined
-	(*SeriesNumber)(nil),       // 63: raftlog.v1.SeriesNumber
+	(*SeriesAllot)(nil),        // 60: raftlog.v1.SeriesAllot
+	(*SeriesNumbers)(nil),      // 61: raftlog.v1.SeriesNumbers
+	(*WorkerLease)(nil),        // 62: raftlog.v1.WorkerLease
+	(*PoolDefined)(nil),        // 63: raftlog.v1.PoolDefined
+	(*SeriesNumber)(nil),       // 64: raftlog.v1.SeriesNumber
 }
 var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	2,  // 0: raftlog.v1.Operation.request:type_name -> raftlog.v1.RequestKey
@@ -4668,41 +4699,42 @@ var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	59, // 34: raftlog.v1.Operation.worker_evict:type_name -> raftlog.v1.WorkerEvict
 	5,  // 35: raftlog.v1.Operation.database_delete:type_name -> raftlog.v1.DatabaseDelete
 	21, // 36: raftlog.v1.Operation.watcher_set:type_name -> raftlog.v1.WatcherSet
-	14, // 37: raftlog.v1.Bootstrap.members:type_name -> raftlog.v1.Member
-	14, // 38: raftlog.v1.MemberAdd.member:type_name -> raftlog.v1.Member
-	14, // 39: raftlog.v1.MemberAnnounce.member:type_name -> raftlog.v1.Member
-	46, // 40: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagCeiling
-	46, // 41: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagCeiling
-	27, // 42: raftlog.v1.RoleTable.roles:type_name -> raftlog.v1.Role
-	29, // 43: raftlog.v1.RoleTable.limits:type_name -> raftlog.v1.CallerLimit
-	28, // 44: raftlog.v1.Role.grants:type_name -> raftlog.v1.Grant
-	31, // 45: raftlog.v1.Merge.identities:type_name -> raftlog.v1.MergeIdentity
-	32, // 46: raftlog.v1.Merge.hilos:type_name -> raftlog.v1.MergeHiLo
-	34, // 47: raftlog.v1.MergeCluster.tags:type_name -> raftlog.v1.GivenTag
-	46, // 48: raftlog.v1.GivenTag.etags:type_name -> raftlog.v1.EtagCeiling
-	36, // 49: raftlog.v1.Result.refusal:type_name -> raftlog.v1.Refusal
-	38, // 50: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
-	39, // 51: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
-	40, // 52: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
-	44, // 53: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
-	41, // 54: raftlog.v1.Result.merge:type_name -> raftlog.v1.MergeResult
-	42, // 55: raftlog.v1.Result.merge_cluster:type_name -> raftlog.v1.MergeClusterResult
-	43, // 56: raftlog.v1.Result.etag:type_name -> raftlog.v1.EtagResult
-	60, // 57: raftlog.v1.Result.series_numbers:type_name -> raftlog.v1.SeriesNumbers
-	61, // 58: raftlog.v1.Result.worker_lease:type_name -> raftlog.v1.WorkerLease
-	62, // 59: raftlog.v1.Result.pool_defined:type_name -> raftlog.v1.PoolDefined
-	6,  // 60: raftlog.v1.Result.database_deleted:type_name -> raftlog.v1.DatabaseDeleted
-	0,  // 61: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
-	63, // 62: raftlog.v1.Refusal.series_number:type_name -> raftlog.v1.SeriesNumber
-	37, // 63: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
-	14, // 64: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
-	45, // 65: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagRecord
-	46, // 66: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
-	67, // [67:67] is the sub-list for method output_type
-	67, // [67:67] is the sub-list for method input_type
-	67, // [67:67] is the sub-list for extension type_name
-	67, // [67:67] is the sub-list for extension extendee
-	0,  // [0:67] is the sub-list for field type_name
+	60, // 37: raftlog.v1.Operation.series_allot:type_name -> raftlog.v1.SeriesAllot
+	14, // 38: raftlog.v1.Bootstrap.members:type_name -> raftlog.v1.Member
+	14, // 39: raftlog.v1.MemberAdd.member:type_name -> raftlog.v1.Member
+	14, // 40: raftlog.v1.MemberAnnounce.member:type_name -> raftlog.v1.Member
+	46, // 41: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagCeiling
+	46, // 42: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagCeiling
+	27, // 43: raftlog.v1.RoleTable.roles:type_name -> raftlog.v1.Role
+	29, // 44: raftlog.v1.RoleTable.limits:type_name -> raftlog.v1.CallerLimit
+	28, // 45: raftlog.v1.Role.grants:type_name -> raftlog.v1.Grant
+	31, // 46: raftlog.v1.Merge.identities:type_name -> raftlog.v1.MergeIdentity
+	32, // 47: raftlog.v1.Merge.hilos:type_name -> raftlog.v1.MergeHiLo
+	34, // 48: raftlog.v1.MergeCluster.tags:type_name -> raftlog.v1.GivenTag
+	46, // 49: raftlog.v1.GivenTag.etags:type_name -> raftlog.v1.EtagCeiling
+	36, // 50: raftlog.v1.Result.refusal:type_name -> raftlog.v1.Refusal
+	38, // 51: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
+	39, // 52: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
+	40, // 53: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
+	44, // 54: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
+	41, // 55: raftlog.v1.Result.merge:type_name -> raftlog.v1.MergeResult
+	42, // 56: raftlog.v1.Result.merge_cluster:type_name -> raftlog.v1.MergeClusterResult
+	43, // 57: raftlog.v1.Result.etag:type_name -> raftlog.v1.EtagResult
+	61, // 58: raftlog.v1.Result.series_numbers:type_name -> raftlog.v1.SeriesNumbers
+	62, // 59: raftlog.v1.Result.worker_lease:type_name -> raftlog.v1.WorkerLease
+	63, // 60: raftlog.v1.Result.pool_defined:type_name -> raftlog.v1.PoolDefined
+	6,  // 61: raftlog.v1.Result.database_deleted:type_name -> raftlog.v1.DatabaseDeleted
+	0,  // 62: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
+	64, // 63: raftlog.v1.Refusal.series_number:type_name -> raftlog.v1.SeriesNumber
+	37, // 64: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
+	14, // 65: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
+	45, // 66: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagRecord
+	46, // 67: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
+	68, // [68:68] is the sub-list for method output_type
+	68, // [68:68] is the sub-list for method input_type
+	68, // [68:68] is the sub-list for extension type_name
+	68, // [68:68] is the sub-list for extension extendee
+	0,  // [0:68] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_operation_proto_init() }
@@ -4711,7 +4743,7 @@ func file_raftlog_v1_operation_proto_init() {
 		return
 	}
 	file_raftlog_v1_series_proto_init()
-	file_raftlog_v1_worker_proto_init()
+	file_raftlog_v1_snowflake_proto_init()
 	file_raftlog_v1_operation_proto_msgTypes[0].OneofWrappers = []any{
 		(*Operation_IdentityNext)(nil),
 		(*Operation_IdentitySeed)(nil),
@@ -4749,6 +4781,7 @@ func file_raftlog_v1_operation_proto_init() {
 		(*Operation_WorkerEvict)(nil),
 		(*Operation_DatabaseDelete)(nil),
 		(*Operation_WatcherSet)(nil),
+		(*Operation_SeriesAllot)(nil),
 	}
 	file_raftlog_v1_operation_proto_msgTypes[3].OneofWrappers = []any{}
 	file_raftlog_v1_operation_proto_msgTypes[24].OneofWrappers = []any{}

@@ -46,8 +46,12 @@ type SeriesDefinition struct {
 	MaxKeys int64 `protobuf:"varint,8,opt,name=max_keys,json=maxKeys,proto3" json:"max_keys,omitempty"`
 	// The IANA name of the zone of dates that callers do not give; empty is UTC.
 	TimeZone string `protobuf:"bytes,9,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
-	// How many days a date may be after the present one; 0 is the default.
-	MaxAheadDays  int32 `protobuf:"varint,10,opt,name=max_ahead_days,json=maxAheadDays,proto3" json:"max_ahead_days,omitempty"`
+	// How many days a date may be after the present one; unset is the default.
+	MaxAheadDays *int32 `protobuf:"varint,10,opt,name=max_ahead_days,json=maxAheadDays,proto3,oneof" json:"max_ahead_days,omitempty"`
+	// How many characters a text may have; 0 is without limit.
+	MaxLength uint32 `protobuf:"varint,11,opt,name=max_length,json=maxLength,proto3" json:"max_length,omitempty"`
+	// The values that calls may give, of some names.
+	Allowed       []*SeriesAllowed `protobuf:"bytes,12,rep,name=allowed,proto3" json:"allowed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -146,10 +150,79 @@ func (x *SeriesDefinition) GetTimeZone() string {
 }
 
 func (x *SeriesDefinition) GetMaxAheadDays() int32 {
-	if x != nil {
-		return x.MaxAheadDays
+	if x != nil && x.MaxAheadDays != nil {
+		return *x.MaxAheadDays
 	}
 	return 0
+}
+
+func (x *SeriesDefinition) GetMaxLength() uint32 {
+	if x != nil {
+		return x.MaxLength
+	}
+	return 0
+}
+
+func (x *SeriesDefinition) GetAllowed() []*SeriesAllowed {
+	if x != nil {
+		return x.Allowed
+	}
+	return nil
+}
+
+// SeriesAllowed is the values that calls may give for a name of the format.
+type SeriesAllowed struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The values, in any spelling.
+	Values        []string `protobuf:"bytes,2,rep,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SeriesAllowed) Reset() {
+	*x = SeriesAllowed{}
+	mi := &file_raftlog_v1_series_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SeriesAllowed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SeriesAllowed) ProtoMessage() {}
+
+func (x *SeriesAllowed) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_series_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SeriesAllowed.ProtoReflect.Descriptor instead.
+func (*SeriesAllowed) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *SeriesAllowed) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SeriesAllowed) GetValues() []string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
 }
 
 // SeriesDefine begins a series, or changes its definition. The same definition again
@@ -163,14 +236,16 @@ type SeriesDefine struct {
 	// The version of the present definition; 0 if there is no such series.
 	ExpectedVersion int64 `protobuf:"varint,3,opt,name=expected_version,json=expectedVersion,proto3" json:"expected_version,omitempty"`
 	// Scopes whose numbers do not begin at 1.
-	Begins        []*SeriesBegin `protobuf:"bytes,4,rep,name=begins,proto3" json:"begins,omitempty"`
+	Begins []*SeriesBegin `protobuf:"bytes,4,rep,name=begins,proto3" json:"begins,omitempty"`
+	// What scrambled numbers depend on, if the format has them and the series begins, or begins anew.
+	Secret        []byte `protobuf:"bytes,5,opt,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SeriesDefine) Reset() {
 	*x = SeriesDefine{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[1]
+	mi := &file_raftlog_v1_series_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -182,7 +257,7 @@ func (x *SeriesDefine) String() string {
 func (*SeriesDefine) ProtoMessage() {}
 
 func (x *SeriesDefine) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[1]
+	mi := &file_raftlog_v1_series_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -195,7 +270,7 @@ func (x *SeriesDefine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesDefine.ProtoReflect.Descriptor instead.
 func (*SeriesDefine) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{1}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *SeriesDefine) GetName() string {
@@ -226,6 +301,13 @@ func (x *SeriesDefine) GetBegins() []*SeriesBegin {
 	return nil
 }
 
+func (x *SeriesDefine) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
 // SeriesBegin is where the numbers of a scope begin.
 type SeriesBegin struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -239,7 +321,7 @@ type SeriesBegin struct {
 
 func (x *SeriesBegin) Reset() {
 	*x = SeriesBegin{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[2]
+	mi := &file_raftlog_v1_series_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -251,7 +333,7 @@ func (x *SeriesBegin) String() string {
 func (*SeriesBegin) ProtoMessage() {}
 
 func (x *SeriesBegin) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[2]
+	mi := &file_raftlog_v1_series_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -264,7 +346,7 @@ func (x *SeriesBegin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesBegin.ProtoReflect.Descriptor instead.
 func (*SeriesBegin) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{2}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *SeriesBegin) GetScope() []string {
@@ -294,7 +376,7 @@ type SeriesDelete struct {
 
 func (x *SeriesDelete) Reset() {
 	*x = SeriesDelete{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[3]
+	mi := &file_raftlog_v1_series_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -306,7 +388,7 @@ func (x *SeriesDelete) String() string {
 func (*SeriesDelete) ProtoMessage() {}
 
 func (x *SeriesDelete) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[3]
+	mi := &file_raftlog_v1_series_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -319,7 +401,7 @@ func (x *SeriesDelete) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesDelete.ProtoReflect.Descriptor instead.
 func (*SeriesDelete) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{3}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SeriesDelete) GetName() string {
@@ -361,13 +443,18 @@ type SeriesTake struct {
 	// When the numbers of that definition's series began: another series of that name can have
 	// the same version.
 	SinceUnixNano int64 `protobuf:"varint,9,opt,name=since_unix_nano,json=sinceUnixNano,proto3" json:"since_unix_nano,omitempty"`
+	// Above 0 it is the number that the document of the only key has already, and because why it is entered: it
+	// becomes confirmed.
+	Number int64 `protobuf:"varint,10,opt,name=number,proto3" json:"number,omitempty"`
+	// The reason of the numbers that are passed over.
+	Because       string `protobuf:"bytes,11,opt,name=because,proto3" json:"because,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SeriesTake) Reset() {
 	*x = SeriesTake{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[4]
+	mi := &file_raftlog_v1_series_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -379,7 +466,7 @@ func (x *SeriesTake) String() string {
 func (*SeriesTake) ProtoMessage() {}
 
 func (x *SeriesTake) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[4]
+	mi := &file_raftlog_v1_series_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -392,7 +479,7 @@ func (x *SeriesTake) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesTake.ProtoReflect.Descriptor instead.
 func (*SeriesTake) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{4}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SeriesTake) GetName() string {
@@ -458,6 +545,20 @@ func (x *SeriesTake) GetSinceUnixNano() int64 {
 	return 0
 }
 
+func (x *SeriesTake) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *SeriesTake) GetBecause() string {
+	if x != nil {
+		return x.Because
+	}
+	return ""
+}
+
 // SeriesEnd gives open numbers their last state, all or none.
 type SeriesEnd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -475,7 +576,7 @@ type SeriesEnd struct {
 
 func (x *SeriesEnd) Reset() {
 	*x = SeriesEnd{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[5]
+	mi := &file_raftlog_v1_series_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -487,7 +588,7 @@ func (x *SeriesEnd) String() string {
 func (*SeriesEnd) ProtoMessage() {}
 
 func (x *SeriesEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[5]
+	mi := &file_raftlog_v1_series_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -500,7 +601,7 @@ func (x *SeriesEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesEnd.ProtoReflect.Descriptor instead.
 func (*SeriesEnd) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{5}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SeriesEnd) GetName() string {
@@ -544,7 +645,7 @@ type SeriesKey struct {
 
 func (x *SeriesKey) Reset() {
 	*x = SeriesKey{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[6]
+	mi := &file_raftlog_v1_series_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -556,7 +657,7 @@ func (x *SeriesKey) String() string {
 func (*SeriesKey) ProtoMessage() {}
 
 func (x *SeriesKey) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[6]
+	mi := &file_raftlog_v1_series_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -569,7 +670,7 @@ func (x *SeriesKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesKey.ProtoReflect.Descriptor instead.
 func (*SeriesKey) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{6}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SeriesKey) GetKey() string {
@@ -599,7 +700,7 @@ type SeriesCloseScope struct {
 
 func (x *SeriesCloseScope) Reset() {
 	*x = SeriesCloseScope{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[7]
+	mi := &file_raftlog_v1_series_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -611,7 +712,7 @@ func (x *SeriesCloseScope) String() string {
 func (*SeriesCloseScope) ProtoMessage() {}
 
 func (x *SeriesCloseScope) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[7]
+	mi := &file_raftlog_v1_series_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -624,7 +725,7 @@ func (x *SeriesCloseScope) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesCloseScope.ProtoReflect.Descriptor instead.
 func (*SeriesCloseScope) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{7}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SeriesCloseScope) GetName() string {
@@ -639,6 +740,162 @@ func (x *SeriesCloseScope) GetScope() []string {
 		return x.Scope
 	}
 	return nil
+}
+
+// SeriesAllot has a scope give the numbers of a range that an authority allotted, or takes back a range that gave
+// none. What is so already does not change.
+type SeriesAllot struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The folded name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The period, where numbers begin again, and the scope values.
+	Scope []string `protobuf:"bytes,2,rep,name=scope,proto3" json:"scope,omitempty"`
+	// The range. To take it back, from and to are compared.
+	Allotment *SeriesAllotment `protobuf:"bytes,3,opt,name=allotment,proto3" json:"allotment,omitempty"`
+	// It is taken back.
+	Withdraw      bool `protobuf:"varint,4,opt,name=withdraw,proto3" json:"withdraw,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SeriesAllot) Reset() {
+	*x = SeriesAllot{}
+	mi := &file_raftlog_v1_series_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SeriesAllot) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SeriesAllot) ProtoMessage() {}
+
+func (x *SeriesAllot) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_series_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SeriesAllot.ProtoReflect.Descriptor instead.
+func (*SeriesAllot) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *SeriesAllot) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SeriesAllot) GetScope() []string {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
+}
+
+func (x *SeriesAllot) GetAllotment() *SeriesAllotment {
+	if x != nil {
+		return x.Allotment
+	}
+	return nil
+}
+
+func (x *SeriesAllot) GetWithdraw() bool {
+	if x != nil {
+		return x.Withdraw
+	}
+	return false
+}
+
+// SeriesAllotment is a range of numbers that an authority allotted to a scope.
+type SeriesAllotment struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The first number.
+	From int64 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
+	// The last number.
+	To int64 `protobuf:"varint,2,opt,name=to,proto3" json:"to,omitempty"`
+	// The last day on which it gives numbers, in days since 1970-01-01; unset is without end.
+	Until *int32 `protobuf:"zigzag32,3,opt,name=until,proto3,oneof" json:"until,omitempty"`
+	// What each of its numbers is shown with.
+	Note string `protobuf:"bytes,4,opt,name=note,proto3" json:"note,omitempty"`
+	// Which of the scope's numbers, counted without the gaps between ranges, is its first; 0 before it gave one.
+	Starts        int64 `protobuf:"varint,5,opt,name=starts,proto3" json:"starts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SeriesAllotment) Reset() {
+	*x = SeriesAllotment{}
+	mi := &file_raftlog_v1_series_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SeriesAllotment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SeriesAllotment) ProtoMessage() {}
+
+func (x *SeriesAllotment) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_series_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SeriesAllotment.ProtoReflect.Descriptor instead.
+func (*SeriesAllotment) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *SeriesAllotment) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *SeriesAllotment) GetTo() int64 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+func (x *SeriesAllotment) GetUntil() int32 {
+	if x != nil && x.Until != nil {
+		return *x.Until
+	}
+	return 0
+}
+
+func (x *SeriesAllotment) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+func (x *SeriesAllotment) GetStarts() int64 {
+	if x != nil {
+		return x.Starts
+	}
+	return 0
 }
 
 // SeriesResume lets a suspended series go on.
@@ -656,7 +913,7 @@ type SeriesResume struct {
 
 func (x *SeriesResume) Reset() {
 	*x = SeriesResume{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[8]
+	mi := &file_raftlog_v1_series_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -668,7 +925,7 @@ func (x *SeriesResume) String() string {
 func (*SeriesResume) ProtoMessage() {}
 
 func (x *SeriesResume) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[8]
+	mi := &file_raftlog_v1_series_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -681,7 +938,7 @@ func (x *SeriesResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesResume.ProtoReflect.Descriptor instead.
 func (*SeriesResume) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{8}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SeriesResume) GetName() string {
@@ -722,7 +979,7 @@ type SeriesInBooks struct {
 
 func (x *SeriesInBooks) Reset() {
 	*x = SeriesInBooks{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[9]
+	mi := &file_raftlog_v1_series_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -734,7 +991,7 @@ func (x *SeriesInBooks) String() string {
 func (*SeriesInBooks) ProtoMessage() {}
 
 func (x *SeriesInBooks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[9]
+	mi := &file_raftlog_v1_series_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -747,7 +1004,7 @@ func (x *SeriesInBooks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesInBooks.ProtoReflect.Descriptor instead.
 func (*SeriesInBooks) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{9}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SeriesInBooks) GetScope() []string {
@@ -795,7 +1052,7 @@ type SeriesReconcile struct {
 
 func (x *SeriesReconcile) Reset() {
 	*x = SeriesReconcile{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[10]
+	mi := &file_raftlog_v1_series_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -807,7 +1064,7 @@ func (x *SeriesReconcile) String() string {
 func (*SeriesReconcile) ProtoMessage() {}
 
 func (x *SeriesReconcile) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[10]
+	mi := &file_raftlog_v1_series_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -820,7 +1077,7 @@ func (x *SeriesReconcile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesReconcile.ProtoReflect.Descriptor instead.
 func (*SeriesReconcile) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{10}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SeriesReconcile) GetName() string {
@@ -864,7 +1121,7 @@ type SeriesLast struct {
 
 func (x *SeriesLast) Reset() {
 	*x = SeriesLast{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[11]
+	mi := &file_raftlog_v1_series_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +1133,7 @@ func (x *SeriesLast) String() string {
 func (*SeriesLast) ProtoMessage() {}
 
 func (x *SeriesLast) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[11]
+	mi := &file_raftlog_v1_series_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +1146,7 @@ func (x *SeriesLast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesLast.ProtoReflect.Descriptor instead.
 func (*SeriesLast) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{11}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SeriesLast) GetScope() []string {
@@ -924,7 +1181,7 @@ type SeriesImport struct {
 
 func (x *SeriesImport) Reset() {
 	*x = SeriesImport{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[12]
+	mi := &file_raftlog_v1_series_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -936,7 +1193,7 @@ func (x *SeriesImport) String() string {
 func (*SeriesImport) ProtoMessage() {}
 
 func (x *SeriesImport) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[12]
+	mi := &file_raftlog_v1_series_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -949,7 +1206,7 @@ func (x *SeriesImport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesImport.ProtoReflect.Descriptor instead.
 func (*SeriesImport) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{12}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SeriesImport) GetRecord() isSeriesImport_Record {
@@ -1020,14 +1277,16 @@ type SeriesRecord struct {
 	Final bool `protobuf:"varint,9,opt,name=final,proto3" json:"final,omitempty"`
 	// Above 0 while the series is being suspended: scopes from the one of this number on, which count from 1 in the
 	// order in which they began, may have numbers that are still to be forgotten. An import does not read it.
-	Forgetting    uint32 `protobuf:"varint,10,opt,name=forgetting,proto3" json:"forgetting,omitempty"`
+	Forgetting uint32 `protobuf:"varint,10,opt,name=forgetting,proto3" json:"forgetting,omitempty"`
+	// What scrambled numbers depend on; empty where there are none.
+	Secret        []byte `protobuf:"bytes,11,opt,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SeriesRecord) Reset() {
 	*x = SeriesRecord{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[13]
+	mi := &file_raftlog_v1_series_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1039,7 +1298,7 @@ func (x *SeriesRecord) String() string {
 func (*SeriesRecord) ProtoMessage() {}
 
 func (x *SeriesRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[13]
+	mi := &file_raftlog_v1_series_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1052,7 +1311,7 @@ func (x *SeriesRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesRecord.ProtoReflect.Descriptor instead.
 func (*SeriesRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{13}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SeriesRecord) GetDatabase() uint32 {
@@ -1125,6 +1384,13 @@ func (x *SeriesRecord) GetForgetting() uint32 {
 	return 0
 }
 
+func (x *SeriesRecord) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
 // SeriesNumbersRecord is a scope, and some of its numbers: 1 to 256, or none of a scope that
 // has given none.
 type SeriesNumbersRecord struct {
@@ -1139,19 +1405,23 @@ type SeriesNumbersRecord struct {
 	Closed bool `protobuf:"varint,4,opt,name=closed,proto3" json:"closed,omitempty"`
 	// The first number of the scope, where that is not 1; else 0.
 	Begin int64 `protobuf:"varint,5,opt,name=begin,proto3" json:"begin,omitempty"`
-	// The number of the first one.
+	// The number of the first one, counted without the gaps between allotted ranges.
 	First int64 `protobuf:"varint,6,opt,name=first,proto3" json:"first,omitempty"`
 	// In order, without a gap.
 	Numbers []*SeriesStored `protobuf:"bytes,7,rep,name=numbers,proto3" json:"numbers,omitempty"`
 	// How an import reads the record; a snapshot's restore does not.
-	Origin        *SeriesOrigin `protobuf:"bytes,8,opt,name=origin,proto3" json:"origin,omitempty"`
+	Origin *SeriesOrigin `protobuf:"bytes,8,opt,name=origin,proto3" json:"origin,omitempty"`
+	// The ranges that were allotted to the scope, ascending. Each record of the scope has all.
+	Allotments []*SeriesAllotment `protobuf:"bytes,9,rep,name=allotments,proto3" json:"allotments,omitempty"`
+	// How often the ranges changed.
+	Allotted      int64 `protobuf:"varint,10,opt,name=allotted,proto3" json:"allotted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SeriesNumbersRecord) Reset() {
 	*x = SeriesNumbersRecord{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[14]
+	mi := &file_raftlog_v1_series_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1163,7 +1433,7 @@ func (x *SeriesNumbersRecord) String() string {
 func (*SeriesNumbersRecord) ProtoMessage() {}
 
 func (x *SeriesNumbersRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[14]
+	mi := &file_raftlog_v1_series_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1176,7 +1446,7 @@ func (x *SeriesNumbersRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesNumbersRecord.ProtoReflect.Descriptor instead.
 func (*SeriesNumbersRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{14}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SeriesNumbersRecord) GetDatabase() uint32 {
@@ -1235,6 +1505,20 @@ func (x *SeriesNumbersRecord) GetOrigin() *SeriesOrigin {
 	return nil
 }
 
+func (x *SeriesNumbersRecord) GetAllotments() []*SeriesAllotment {
+	if x != nil {
+		return x.Allotments
+	}
+	return nil
+}
+
+func (x *SeriesNumbersRecord) GetAllotted() int64 {
+	if x != nil {
+		return x.Allotted
+	}
+	return 0
+}
+
 // SeriesOrigin is what a record's numbers depend on: an import may see other records of the
 // series first.
 type SeriesOrigin struct {
@@ -1255,7 +1539,7 @@ type SeriesOrigin struct {
 
 func (x *SeriesOrigin) Reset() {
 	*x = SeriesOrigin{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[15]
+	mi := &file_raftlog_v1_series_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1267,7 +1551,7 @@ func (x *SeriesOrigin) String() string {
 func (*SeriesOrigin) ProtoMessage() {}
 
 func (x *SeriesOrigin) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[15]
+	mi := &file_raftlog_v1_series_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1280,7 +1564,7 @@ func (x *SeriesOrigin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesOrigin.ProtoReflect.Descriptor instead.
 func (*SeriesOrigin) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{15}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SeriesOrigin) GetSinceUnixNano() int64 {
@@ -1343,7 +1627,7 @@ type SeriesStored struct {
 
 func (x *SeriesStored) Reset() {
 	*x = SeriesStored{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[16]
+	mi := &file_raftlog_v1_series_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1355,7 +1639,7 @@ func (x *SeriesStored) String() string {
 func (*SeriesStored) ProtoMessage() {}
 
 func (x *SeriesStored) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[16]
+	mi := &file_raftlog_v1_series_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1368,7 +1652,7 @@ func (x *SeriesStored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesStored.ProtoReflect.Descriptor instead.
 func (*SeriesStored) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{16}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SeriesStored) GetKey() string {
@@ -1447,7 +1731,7 @@ type SeriesLostRecord struct {
 
 func (x *SeriesLostRecord) Reset() {
 	*x = SeriesLostRecord{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[17]
+	mi := &file_raftlog_v1_series_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1743,7 @@ func (x *SeriesLostRecord) String() string {
 func (*SeriesLostRecord) ProtoMessage() {}
 
 func (x *SeriesLostRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[17]
+	mi := &file_raftlog_v1_series_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1756,7 @@ func (x *SeriesLostRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesLostRecord.ProtoReflect.Descriptor instead.
 func (*SeriesLostRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{17}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SeriesLostRecord) GetDatabase() uint32 {
@@ -1516,14 +1800,16 @@ type SeriesNumbers struct {
 	// In the order of the keys.
 	Numbers []*SeriesNumber `protobuf:"bytes,1,rep,name=numbers,proto3" json:"numbers,omitempty"`
 	// Where the first number of a period is taken, the last one of the period before it.
-	Before        *SeriesLast `protobuf:"bytes,2,opt,name=before,proto3" json:"before,omitempty"`
+	Before *SeriesLast `protobuf:"bytes,2,opt,name=before,proto3" json:"before,omitempty"`
+	// The first number of a scope is taken, no period before has its values, and any might be given.
+	Begun         bool `protobuf:"varint,3,opt,name=begun,proto3" json:"begun,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SeriesNumbers) Reset() {
 	*x = SeriesNumbers{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[18]
+	mi := &file_raftlog_v1_series_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1535,7 +1821,7 @@ func (x *SeriesNumbers) String() string {
 func (*SeriesNumbers) ProtoMessage() {}
 
 func (x *SeriesNumbers) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[18]
+	mi := &file_raftlog_v1_series_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1548,7 +1834,7 @@ func (x *SeriesNumbers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesNumbers.ProtoReflect.Descriptor instead.
 func (*SeriesNumbers) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{18}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SeriesNumbers) GetNumbers() []*SeriesNumber {
@@ -1563,6 +1849,13 @@ func (x *SeriesNumbers) GetBefore() *SeriesLast {
 		return x.Before
 	}
 	return nil
+}
+
+func (x *SeriesNumbers) GetBegun() bool {
+	if x != nil {
+		return x.Begun
+	}
+	return false
 }
 
 // SeriesNumber is what is known of a key's number.
@@ -1589,14 +1882,16 @@ type SeriesNumber struct {
 	// When its time ends; 0 is never.
 	ExpiresUnixNano int64 `protobuf:"varint,10,opt,name=expires_unix_nano,json=expiresUnixNano,proto3" json:"expires_unix_nano,omitempty"`
 	// Why it is voided.
-	Reason        string `protobuf:"bytes,11,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,11,opt,name=reason,proto3" json:"reason,omitempty"`
+	// That of its allotment.
+	Note          string `protobuf:"bytes,12,opt,name=note,proto3" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SeriesNumber) Reset() {
 	*x = SeriesNumber{}
-	mi := &file_raftlog_v1_series_proto_msgTypes[19]
+	mi := &file_raftlog_v1_series_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1608,7 +1903,7 @@ func (x *SeriesNumber) String() string {
 func (*SeriesNumber) ProtoMessage() {}
 
 func (x *SeriesNumber) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_series_proto_msgTypes[19]
+	mi := &file_raftlog_v1_series_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1621,7 +1916,7 @@ func (x *SeriesNumber) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeriesNumber.ProtoReflect.Descriptor instead.
 func (*SeriesNumber) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{19}
+	return file_raftlog_v1_series_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SeriesNumber) GetKey() string {
@@ -1701,12 +1996,19 @@ func (x *SeriesNumber) GetReason() string {
 	return ""
 }
 
+func (x *SeriesNumber) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
 var File_raftlog_v1_series_proto protoreflect.FileDescriptor
 
 const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\n" +
 	"\x17raftlog/v1/series.proto\x12\n" +
-	"raftlog.v1\"\xba\x02\n" +
+	"raftlog.v1\"\xa6\x03\n" +
 	"\x10SeriesDefinition\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\tR\x06format\x12\x19\n" +
 	"\breset_by\x18\x02 \x01(\rR\aresetBy\x12\x14\n" +
@@ -1717,22 +2019,30 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\x10expires_in_nanos\x18\x06 \x01(\x03R\x0eexpiresInNanos\x12\x19\n" +
 	"\bmax_open\x18\a \x01(\x03R\amaxOpen\x12\x19\n" +
 	"\bmax_keys\x18\b \x01(\x03R\amaxKeys\x12\x1b\n" +
-	"\ttime_zone\x18\t \x01(\tR\btimeZone\x12$\n" +
+	"\ttime_zone\x18\t \x01(\tR\btimeZone\x12)\n" +
 	"\x0emax_ahead_days\x18\n" +
-	" \x01(\x05R\fmaxAheadDays\"\xbc\x01\n" +
+	" \x01(\x05H\x00R\fmaxAheadDays\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"max_length\x18\v \x01(\rR\tmaxLength\x123\n" +
+	"\aallowed\x18\f \x03(\v2\x19.raftlog.v1.SeriesAllowedR\aallowedB\x11\n" +
+	"\x0f_max_ahead_days\";\n" +
+	"\rSeriesAllowed\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06values\x18\x02 \x03(\tR\x06values\"\xd4\x01\n" +
 	"\fSeriesDefine\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12<\n" +
 	"\n" +
 	"definition\x18\x02 \x01(\v2\x1c.raftlog.v1.SeriesDefinitionR\n" +
 	"definition\x12)\n" +
 	"\x10expected_version\x18\x03 \x01(\x03R\x0fexpectedVersion\x12/\n" +
-	"\x06begins\x18\x04 \x03(\v2\x17.raftlog.v1.SeriesBeginR\x06begins\"9\n" +
+	"\x06begins\x18\x04 \x03(\v2\x17.raftlog.v1.SeriesBeginR\x06begins\x12\x16\n" +
+	"\x06secret\x18\x05 \x01(\fR\x06secret\"9\n" +
 	"\vSeriesBegin\x12\x14\n" +
 	"\x05scope\x18\x01 \x03(\tR\x05scope\x12\x14\n" +
 	"\x05first\x18\x02 \x01(\x03R\x05first\"M\n" +
 	"\fSeriesDelete\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12)\n" +
-	"\x10expected_version\x18\x02 \x01(\x03R\x0fexpectedVersion\"\x9e\x02\n" +
+	"\x10expected_version\x18\x02 \x01(\x03R\x0fexpectedVersion\"\xd0\x02\n" +
 	"\n" +
 	"SeriesTake\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
@@ -1743,7 +2053,10 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\x05label\x18\x06 \x01(\tR\x05label\x12(\n" +
 	"\x10expires_in_nanos\x18\a \x01(\x03R\x0eexpiresInNanos\x12\x18\n" +
 	"\aversion\x18\b \x01(\x03R\aversion\x12&\n" +
-	"\x0fsince_unix_nano\x18\t \x01(\x03R\rsinceUnixNanoB\a\n" +
+	"\x0fsince_unix_nano\x18\t \x01(\x03R\rsinceUnixNano\x12\x16\n" +
+	"\x06number\x18\n" +
+	" \x01(\x03R\x06number\x12\x18\n" +
+	"\abecause\x18\v \x01(\tR\abecauseB\a\n" +
 	"\x05_date\"x\n" +
 	"\tSeriesEnd\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
@@ -1755,7 +2068,19 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\x06number\x18\x02 \x01(\x03R\x06number\"<\n" +
 	"\x10SeriesCloseScope\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05scope\x18\x02 \x03(\tR\x05scope\"g\n" +
+	"\x05scope\x18\x02 \x03(\tR\x05scope\"\x8e\x01\n" +
+	"\vSeriesAllot\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05scope\x18\x02 \x03(\tR\x05scope\x129\n" +
+	"\tallotment\x18\x03 \x01(\v2\x1b.raftlog.v1.SeriesAllotmentR\tallotment\x12\x1a\n" +
+	"\bwithdraw\x18\x04 \x01(\bR\bwithdraw\"\x86\x01\n" +
+	"\x0fSeriesAllotment\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\x03R\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\x03R\x02to\x12\x19\n" +
+	"\x05until\x18\x03 \x01(\x11H\x00R\x05until\x88\x01\x01\x12\x12\n" +
+	"\x04note\x18\x04 \x01(\tR\x04note\x12\x16\n" +
+	"\x06starts\x18\x05 \x01(\x03R\x06startsB\b\n" +
+	"\x06_until\"g\n" +
 	"\fSeriesResume\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12/\n" +
 	"\x05books\x18\x02 \x03(\v2\x19.raftlog.v1.SeriesInBooksR\x05books\x12\x12\n" +
@@ -1779,7 +2104,7 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\fSeriesImport\x122\n" +
 	"\x06series\x18\x01 \x01(\v2\x18.raftlog.v1.SeriesRecordH\x00R\x06series\x12;\n" +
 	"\anumbers\x18\x02 \x01(\v2\x1f.raftlog.v1.SeriesNumbersRecordH\x00R\anumbersB\b\n" +
-	"\x06record\"\xed\x02\n" +
+	"\x06record\"\x85\x03\n" +
 	"\fSeriesRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12<\n" +
@@ -1795,7 +2120,8 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\n" +
 	"forgetting\x18\n" +
 	" \x01(\rR\n" +
-	"forgetting\"\x85\x02\n" +
+	"forgetting\x12\x16\n" +
+	"\x06secret\x18\v \x01(\fR\x06secret\"\xde\x02\n" +
 	"\x13SeriesNumbersRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -1804,7 +2130,12 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\x05begin\x18\x05 \x01(\x03R\x05begin\x12\x14\n" +
 	"\x05first\x18\x06 \x01(\x03R\x05first\x122\n" +
 	"\anumbers\x18\a \x03(\v2\x18.raftlog.v1.SeriesStoredR\anumbers\x120\n" +
-	"\x06origin\x18\b \x01(\v2\x18.raftlog.v1.SeriesOriginR\x06origin\"\xc5\x01\n" +
+	"\x06origin\x18\b \x01(\v2\x18.raftlog.v1.SeriesOriginR\x06origin\x12;\n" +
+	"\n" +
+	"allotments\x18\t \x03(\v2\x1b.raftlog.v1.SeriesAllotmentR\n" +
+	"allotments\x12\x1a\n" +
+	"\ballotted\x18\n" +
+	" \x01(\x03R\ballotted\"\xc5\x01\n" +
 	"\fSeriesOrigin\x12&\n" +
 	"\x0fsince_unix_nano\x18\x01 \x01(\x03R\rsinceUnixNano\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12-\n" +
@@ -1825,10 +2156,11 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\tR\x03key\x12\x16\n" +
 	"\x06number\x18\x04 \x01(\x03R\x06number\x12\x1a\n" +
-	"\breleased\x18\x05 \x01(\bR\breleased\"s\n" +
+	"\breleased\x18\x05 \x01(\bR\breleased\"\x89\x01\n" +
 	"\rSeriesNumbers\x122\n" +
 	"\anumbers\x18\x01 \x03(\v2\x18.raftlog.v1.SeriesNumberR\anumbers\x12.\n" +
-	"\x06before\x18\x02 \x01(\v2\x16.raftlog.v1.SeriesLastR\x06before\"\xa8\x02\n" +
+	"\x06before\x18\x02 \x01(\v2\x16.raftlog.v1.SeriesLastR\x06before\x12\x14\n" +
+	"\x05begun\x18\x03 \x01(\bR\x05begun\"\xbc\x02\n" +
 	"\fSeriesNumber\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x14\n" +
@@ -1841,7 +2173,8 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\x0ftaken_unix_nano\x18\t \x01(\x03R\rtakenUnixNano\x12*\n" +
 	"\x11expires_unix_nano\x18\n" +
 	" \x01(\x03R\x0fexpiresUnixNano\x12\x16\n" +
-	"\x06reason\x18\v \x01(\tR\x06reasonB5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
+	"\x06reason\x18\v \x01(\tR\x06reason\x12\x12\n" +
+	"\x04note\x18\f \x01(\tR\x04noteB5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
 
 var (
 	file_raftlog_v1_series_proto_rawDescOnce sync.Once
@@ -1855,47 +2188,53 @@ func file_raftlog_v1_series_proto_rawDescGZIP() []byte {
 	return file_raftlog_v1_series_proto_rawDescData
 }
 
-var file_raftlog_v1_series_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_raftlog_v1_series_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_raftlog_v1_series_proto_goTypes = []any{
 	(*SeriesDefinition)(nil),    // 0: raftlog.v1.SeriesDefinition
-	(*SeriesDefine)(nil),        // 1: raftlog.v1.SeriesDefine
-	(*SeriesBegin)(nil),         // 2: raftlog.v1.SeriesBegin
-	(*SeriesDelete)(nil),        // 3: raftlog.v1.SeriesDelete
-	(*SeriesTake)(nil),          // 4: raftlog.v1.SeriesTake
-	(*SeriesEnd)(nil),           // 5: raftlog.v1.SeriesEnd
-	(*SeriesKey)(nil),           // 6: raftlog.v1.SeriesKey
-	(*SeriesCloseScope)(nil),    // 7: raftlog.v1.SeriesCloseScope
-	(*SeriesResume)(nil),        // 8: raftlog.v1.SeriesResume
-	(*SeriesInBooks)(nil),       // 9: raftlog.v1.SeriesInBooks
-	(*SeriesReconcile)(nil),     // 10: raftlog.v1.SeriesReconcile
-	(*SeriesLast)(nil),          // 11: raftlog.v1.SeriesLast
-	(*SeriesImport)(nil),        // 12: raftlog.v1.SeriesImport
-	(*SeriesRecord)(nil),        // 13: raftlog.v1.SeriesRecord
-	(*SeriesNumbersRecord)(nil), // 14: raftlog.v1.SeriesNumbersRecord
-	(*SeriesOrigin)(nil),        // 15: raftlog.v1.SeriesOrigin
-	(*SeriesStored)(nil),        // 16: raftlog.v1.SeriesStored
-	(*SeriesLostRecord)(nil),    // 17: raftlog.v1.SeriesLostRecord
-	(*SeriesNumbers)(nil),       // 18: raftlog.v1.SeriesNumbers
-	(*SeriesNumber)(nil),        // 19: raftlog.v1.SeriesNumber
+	(*SeriesAllowed)(nil),       // 1: raftlog.v1.SeriesAllowed
+	(*SeriesDefine)(nil),        // 2: raftlog.v1.SeriesDefine
+	(*SeriesBegin)(nil),         // 3: raftlog.v1.SeriesBegin
+	(*SeriesDelete)(nil),        // 4: raftlog.v1.SeriesDelete
+	(*SeriesTake)(nil),          // 5: raftlog.v1.SeriesTake
+	(*SeriesEnd)(nil),           // 6: raftlog.v1.SeriesEnd
+	(*SeriesKey)(nil),           // 7: raftlog.v1.SeriesKey
+	(*SeriesCloseScope)(nil),    // 8: raftlog.v1.SeriesCloseScope
+	(*SeriesAllot)(nil),         // 9: raftlog.v1.SeriesAllot
+	(*SeriesAllotment)(nil),     // 10: raftlog.v1.SeriesAllotment
+	(*SeriesResume)(nil),        // 11: raftlog.v1.SeriesResume
+	(*SeriesInBooks)(nil),       // 12: raftlog.v1.SeriesInBooks
+	(*SeriesReconcile)(nil),     // 13: raftlog.v1.SeriesReconcile
+	(*SeriesLast)(nil),          // 14: raftlog.v1.SeriesLast
+	(*SeriesImport)(nil),        // 15: raftlog.v1.SeriesImport
+	(*SeriesRecord)(nil),        // 16: raftlog.v1.SeriesRecord
+	(*SeriesNumbersRecord)(nil), // 17: raftlog.v1.SeriesNumbersRecord
+	(*SeriesOrigin)(nil),        // 18: raftlog.v1.SeriesOrigin
+	(*SeriesStored)(nil),        // 19: raftlog.v1.SeriesStored
+	(*SeriesLostRecord)(nil),    // 20: raftlog.v1.SeriesLostRecord
+	(*SeriesNumbers)(nil),       // 21: raftlog.v1.SeriesNumbers
+	(*SeriesNumber)(nil),        // 22: raftlog.v1.SeriesNumber
 }
 var file_raftlog_v1_series_proto_depIdxs = []int32{
-	0,  // 0: raftlog.v1.SeriesDefine.definition:type_name -> raftlog.v1.SeriesDefinition
-	2,  // 1: raftlog.v1.SeriesDefine.begins:type_name -> raftlog.v1.SeriesBegin
-	6,  // 2: raftlog.v1.SeriesEnd.keys:type_name -> raftlog.v1.SeriesKey
-	9,  // 3: raftlog.v1.SeriesResume.books:type_name -> raftlog.v1.SeriesInBooks
-	6,  // 4: raftlog.v1.SeriesReconcile.numbers:type_name -> raftlog.v1.SeriesKey
-	13, // 5: raftlog.v1.SeriesImport.series:type_name -> raftlog.v1.SeriesRecord
-	14, // 6: raftlog.v1.SeriesImport.numbers:type_name -> raftlog.v1.SeriesNumbersRecord
-	0,  // 7: raftlog.v1.SeriesRecord.definition:type_name -> raftlog.v1.SeriesDefinition
-	16, // 8: raftlog.v1.SeriesNumbersRecord.numbers:type_name -> raftlog.v1.SeriesStored
-	15, // 9: raftlog.v1.SeriesNumbersRecord.origin:type_name -> raftlog.v1.SeriesOrigin
-	19, // 10: raftlog.v1.SeriesNumbers.numbers:type_name -> raftlog.v1.SeriesNumber
-	11, // 11: raftlog.v1.SeriesNumbers.before:type_name -> raftlog.v1.SeriesLast
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	1,  // 0: raftlog.v1.SeriesDefinition.allowed:type_name -> raftlog.v1.SeriesAllowed
+	0,  // 1: raftlog.v1.SeriesDefine.definition:type_name -> raftlog.v1.SeriesDefinition
+	3,  // 2: raftlog.v1.SeriesDefine.begins:type_name -> raftlog.v1.SeriesBegin
+	7,  // 3: raftlog.v1.SeriesEnd.keys:type_name -> raftlog.v1.SeriesKey
+	10, // 4: raftlog.v1.SeriesAllot.allotment:type_name -> raftlog.v1.SeriesAllotment
+	12, // 5: raftlog.v1.SeriesResume.books:type_name -> raftlog.v1.SeriesInBooks
+	7,  // 6: raftlog.v1.SeriesReconcile.numbers:type_name -> raftlog.v1.SeriesKey
+	16, // 7: raftlog.v1.SeriesImport.series:type_name -> raftlog.v1.SeriesRecord
+	17, // 8: raftlog.v1.SeriesImport.numbers:type_name -> raftlog.v1.SeriesNumbersRecord
+	0,  // 9: raftlog.v1.SeriesRecord.definition:type_name -> raftlog.v1.SeriesDefinition
+	19, // 10: raftlog.v1.SeriesNumbersRecord.numbers:type_name -> raftlog.v1.SeriesStored
+	18, // 11: raftlog.v1.SeriesNumbersRecord.origin:type_name -> raftlog.v1.SeriesOrigin
+	10, // 12: raftlog.v1.SeriesNumbersRecord.allotments:type_name -> raftlog.v1.SeriesAllotment
+	22, // 13: raftlog.v1.SeriesNumbers.numbers:type_name -> raftlog.v1.SeriesNumber
+	14, // 14: raftlog.v1.SeriesNumbers.before:type_name -> raftlog.v1.SeriesLast
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_series_proto_init() }
@@ -1903,9 +2242,11 @@ func file_raftlog_v1_series_proto_init() {
 	if File_raftlog_v1_series_proto != nil {
 		return
 	}
-	file_raftlog_v1_series_proto_msgTypes[4].OneofWrappers = []any{}
-	file_raftlog_v1_series_proto_msgTypes[9].OneofWrappers = []any{}
-	file_raftlog_v1_series_proto_msgTypes[12].OneofWrappers = []any{
+	file_raftlog_v1_series_proto_msgTypes[0].OneofWrappers = []any{}
+	file_raftlog_v1_series_proto_msgTypes[5].OneofWrappers = []any{}
+	file_raftlog_v1_series_proto_msgTypes[10].OneofWrappers = []any{}
+	file_raftlog_v1_series_proto_msgTypes[12].OneofWrappers = []any{}
+	file_raftlog_v1_series_proto_msgTypes[15].OneofWrappers = []any{
 		(*SeriesImport_Series)(nil),
 		(*SeriesImport_Numbers)(nil),
 	}
@@ -1915,7 +2256,7 @@ func file_raftlog_v1_series_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftlog_v1_series_proto_rawDesc), len(file_raftlog_v1_series_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -52,7 +52,7 @@ function posted(body, headers = {}) {
 
 // Each calls a method of a service of the public API. docs/reference/openapi.yaml has them. Whole numbers
 // of 64 bits come as text.
-export const [ofIds, ofSeries, ofWorkers, ofCluster] = ["Ids", "Series", "Workers", "Cluster"].map((service) => (method, request) => {
+export const [ofIds, ofSeries, ofSnowflake, ofCluster] = ["Ids", "Series", "Snowflake", "Cluster"].map((service) => (method, request) => {
   const url = new URL(`../../idnode.v1.${service}Service/${method}`, import.meta.url);
   return call(url, posted(request, { "Connect-Timeout-Ms": answerLimit - 5000 }));
 });

@@ -15,19 +15,22 @@ export function say(text) {
 let titles = 0;
 
 // ask opens a dialog over the page. act is called for the button that does it, with the signal
-// that the dialog was closed, and may fail: the dialog then stays and says why. The dialog's submit button is
-// returned, so that the caller can disable it.
+// that the dialog was closed, and may fail: the dialog then stays and says why. Without act it only
+// shows something. The dialog's submit button is returned, so that the caller can disable it.
 export function ask({ title, content, does, danger = false, act }) {
   const id = `dialog-${++titles}`;
   const failure = el("p", { class: "failure", role: "alert" });
   const closed = new AbortController();
   const submit = el("button", { class: danger ? "danger" : "main" }, does);
-  const cancel = button("Cancel", () => dialog.close());
+  const cancel = button(act ? "Cancel" : "Close", () => dialog.close());
   const form = el(
     "form", { novalidate: true },
-    el("h2", { id }, title), ...content, failure, el("div", { class: "actions" }, cancel, submit),
+    el("h2", { id }, title), ...content, failure, el("div", { class: "actions" }, cancel, act && submit),
   );
-  const dialog = el("dialog", { "aria-labelledby": id }, form);
+  // A screen reader reads what the dialog says with its title: the focus may be behind that.
+  const says = content.filter((each) => each?.localName === "p" && !each.role);
+  says.forEach((each, i) => each.setAttribute("id", `${id}-${i}`));
+  const dialog = el("dialog", { "aria-labelledby": id, "aria-describedby": says.map((each) => each.id).join(" ") || false }, form);
   const back = document.activeElement;
   submitting(form, failure, async () => {
     try {

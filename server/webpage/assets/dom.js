@@ -83,6 +83,9 @@ export function field(label, properties = {}, help = "") {
   return { element: el("div", { class: "field" }, el("label", { for: id }, label), input, hint), input, hint };
 }
 
+// wrong says of an input that what is typed is none of its values, or takes that back.
+export const wrong = (input, is) => input.setAttribute("aria-invalid", String(is));
+
 // check is a labelled check box.
 export function check(label, properties = {}) {
   const input = el("input", { type: "checkbox", ...properties });

@@ -32,7 +32,7 @@ export function events() {
       return;
     }
     audit.show((lines ?? []).filter(ended).reverse().map((line) => [`${line.seq} ${line.hash}`, recorded(line)]),
-      failure ? explain(failure) : lines ? "Nothing is recorded yet." : "This node keeps no audit log (--audit FILE).");
+      failure ? explain(failure) : lines ? "Nothing is recorded yet." : "This node keeps no audit log: its setting audit names no file.");
   };
   // A call without the right would be a line in the log each time.
   const update = ({ overview: o }) => {

@@ -7,13 +7,8 @@ import { el, field, write } from "./dom.js";
 import { live } from "./live.js";
 import { pageOf } from "./nodes.js";
 import { address, place } from "./place.js";
-import { find as findNumber } from "./series.js";
 import { told } from "./seriesbooks.js";
 import { dated, number, integer } from "./text.js";
-
-// mostSeries is how many series are asked, and atOnce how many calls are made at a time.
-const mostSeries = 100;
-const atOnce = 8;
 
 // An id that ends with a number has a separator before it; see docid.
 const numbered = /^(.+)[^\p{L}\p{N}\p{Cc}\- |\\](\d{1,19})(?:-(.+))?$/u;
@@ -112,18 +107,8 @@ async function claimOf({ database, text }) {
 }
 
 async function documentOf({ database, text }) {
-  const { series, nextPageToken } = await ofSeries("ListSeries", { database, pageSize: mostSeries, ...known });
-  const found = [];
-  for (let i = 0; i < series.length; i += atOnce) {
-    const some = series.slice(i, i + atOnce).map(({ name }) => findNumber(database, name, text).then((n) => `${name}: ${told(n)}`, (failure) => {
-      if (!unknown(failure)) {
-        throw failure;
-      }
-    }));
-    found.push(...(await Promise.all(some)).filter(Boolean));
-  }
-  const more = nextPageToken ? `Only the first ${mostSeries} series were asked.` : "";
-  return found.length || more ? { view: "series", words: [...found, more].filter(Boolean).join(" ") } : undefined;
+  const { numbers } = await get("numbers", { database, of: text });
+  return numbers.length ? { view: "series", words: numbers.map(({ series, number: found }) => `${series}: ${told(found)}`).join(" ") } : undefined;
 }
 
 export function find(database) {

@@ -3,7 +3,7 @@
 import { change, get, ofIds } from "./api.js";
 import { explain, say, submitting } from "./dialog.js";
 import { copyButton } from "./copy.js";
-import { button, check, el, field, write } from "./dom.js";
+import { button, check, el, field, write, wrong } from "./dom.js";
 import { hold, obstacle, watched } from "./gate.js";
 import { number, within } from "./text.js";
 
@@ -37,9 +37,9 @@ function bounded(label, greatest, empty, properties) {
   const made = field(label, { inputmode: "numeric", class: "short", ...properties });
   const value = () => made.input.value.trim() === "" ? empty : within(made.input.value, 1, greatest);
   const judge = () => {
-    const wrong = value() === undefined;
-    write(made.hint, wrong ? `A whole number from 1 to ${number(greatest)}.` : "");
-    made.input.setAttribute("aria-invalid", String(wrong));
+    const none = value() === undefined;
+    write(made.hint, none ? `A whole number from 1 to ${number(greatest)}.` : "");
+    wrong(made.input, none);
   };
   made.input.addEventListener("input", judge);
   return { ...made, value };

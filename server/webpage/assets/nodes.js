@@ -108,11 +108,12 @@ function row() {
   });
   let m;
   const lead = button("Make leader", () => transferLeadership(m), { class: "lead-to" });
+  const vote = button("", () => changeVote(m), { class: "vote" });
   const remove = button("Remove", () => removal(m), { class: "danger quiet remove" });
   const element = el(
     "tr", { class: "member" },
     el("th", { scope: "row" }, link, el("span", {}, role, detail)), ...cells.map((cell) => cell.element),
-    el("td", { class: "do" }, lead, remove),
+    el("td", { class: "do" }, lead, vote, remove),
   );
   const update = ([now, o]) => {
     m = now;
@@ -129,7 +130,8 @@ function row() {
       cell.text.className = kind ? `state ${kind}` : mark ? "mark" : "";
     });
     lead.hidden = m.role === "leader";
-    for (const [what, does, why] of [[lead, "Make leader:", m.no_transfer], [remove, "Remove", m.no_removal]]) {
+    write(vote, m.role === "watcher" ? "Promote" : "Demote");
+    for (const [what, does, why] of [[lead, "Make leader:", m.no_transfer], [vote, vote.textContent, m.no_vote_change], [remove, "Remove", m.no_removal]]) {
       what.setAttribute("aria-label", `${does} ${m.tag}`);
       hold(what, obstacle([], { writes: false }) || why);
     }
@@ -195,6 +197,21 @@ function transferLeadership(m) {
     act: async () => {
       const { leaderTag } = await ofCluster("TransferLeadership", { tag: m.tag });
       say(`${leaderTag} leads.`);
+    },
+  });
+}
+
+// changeVote lets a watcher vote, or makes a voter one.
+function changeVote(m) {
+  const watcher = m.role !== "watcher";
+  ask({
+    title: watcher ? `Demote ${m.tag} to a watcher?` : `Promote ${m.tag} to a voter?`, does: watcher ? `Demote ${m.tag}` : `Promote ${m.tag}`,
+    content: [el("p", {}, watcher
+      ? `It keeps all data and answers callers, but neither votes nor leads.${m.role === "leader" ? " It transfers leadership first." : ""} One voter fewer may make fewer failures tolerable.`
+      : "It votes once it has caught up, and may lead. Of four voters one may fail, as of three; of five two.")],
+    act: async () => {
+      await ofCluster("SetWatcher", { tag: m.tag, watcher });
+      say(watcher ? `${m.tag} is a watcher.` : `${m.tag} votes once it has caught up.`);
     },
   });
 }

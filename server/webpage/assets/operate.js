@@ -2,7 +2,7 @@
 
 import { download, known, ofCluster } from "./api.js";
 import { ask, explain, say } from "./dialog.js";
-import { button, code, el, field, write } from "./dom.js";
+import { button, code, el, field, write, wrong } from "./dom.js";
 import { hold, judged, obstacle } from "./gate.js";
 import { live, repeat } from "./live.js";
 import { heads } from "./sort.js";
@@ -10,6 +10,8 @@ import { integer, number, size } from "./text.js";
 
 // pause is between two looks at settings and roles, which change rarely.
 const pause = 10_000;
+// most is how many lines of roles are shown.
+const most = 100;
 
 export function operate() {
   const who = el("p", { class: "lead" });
@@ -86,7 +88,7 @@ function section(title, method, about, show) {
         body.replaceChildren(...show(answer, title, look));
         shown = now;
       }
-      write(note, body.children.length ? "" : "There are none: every caller that reaches this node may do everything, except what is kept to administrators (--admin).");
+      write(note, body.children.length ? "" : "There are none: every caller that reaches this node may do everything, except what its setting admin keeps to administrators.");
     } catch (error) {
       if (!error.unreached) {
         body.replaceChildren();
@@ -101,10 +103,10 @@ function section(title, method, about, show) {
 function table(label, columns, rows) {
   return el(
     "table", { class: "rows" }, el("caption", { class: "unseen" }, label),
-    heads(columns.map(([head, kind]) => ({ head, class: kind }))),
+    heads(columns.map(([head, kind]) => ({ head, class: kind, unseen: kind === "do" }))),
     el("tbody", {}, ...rows.map(([name, ...cells]) => el(
       "tr", { "data-name": name }, el("th", { scope: "row" }, name),
-      ...cells.map((cell, i) => el("td", { class: columns[i + 1][1], "data-head": columns[i + 1][0] }, cell)),
+      ...cells.map((cell, i) => el("td", { class: columns[i + 1][1], "data-head": columns[i + 1][1] !== "do" && columns[i + 1][0] }, cell)),
     ))),
   );
 }
@@ -130,7 +132,11 @@ function change({ key, value, defaultValue, description, lowered }, done) {
     },
   });
   wanted.input.select();
-  judged(submit, [wanted.input], () => integer(wanted.input.value) === undefined ? "Give a whole number." : "");
+  judged(submit, [wanted.input], () => {
+    const none = integer(wanted.input.value) === undefined;
+    wrong(wanted.input, none);
+    return none ? "Give a whole number." : "";
+  });
 }
 
 // namesOf says which names a grant is for.
@@ -150,7 +156,8 @@ function rolesTable({ table: { roles, limits } }, title) {
     l.principals.join(", "), ...[l.inFlight, l.idsPerSecond, l.newNamesPerHour].map((bound) => bound === "0" ? "no limit" : number(bound)),
   ]);
   return [
-    grants.length && table(title, [["Role"], ["Who"], ["On"], ["Rights"]], grants),
+    grants.length && table(title, [["Role"], ["Who"], ["On"], ["Rights"]], grants.slice(0, most)),
+    grants.length > most && el("p", { class: "note" }, `${number(grants.length - most)} more: `, code("idnode cluster roles"), " has them all."),
     bounds.length && table("Limits of callers", [["Who"], ["Calls in flight", "number"], ["Ids a second", "number"], ["New names an hour", "number"]], bounds),
   ].filter(Boolean);
 }

@@ -42,7 +42,9 @@ export function overview() {
     past = value;
     draw();
   }, { "data-past": String(value) }));
-  const since = el("p", { class: "hint" });
+  const since = el("span");
+  const legend = el("p", { class: "hint" }, since, " A dashed line", el("span", { class: "line-of" }), "marks a change of leader, a whole one",
+    el("span", { class: "line-of alarm" }), "an alarm.");
   const body = el("tbody");
   const rows = keyed(body, busyRow);
   const table = el(
@@ -54,7 +56,7 @@ export function overview() {
     "div", {},
     facts.element, begin, el("h2", {}, "Nodes"), all.element,
     el("div", { class: "titled" }, el("h2", {}, "What this node did"), el("div", { class: "periods", role: "group", "aria-label": "Time that the charts show" }, ...periods)),
-    since, el("ul", { class: "rates" }, ...charts.map((c) => c.element), commits.element),
+    legend, el("ul", { class: "rates" }, ...charts.map((c) => c.element), commits.element),
     el("h2", {}, "Busiest names"), el("p", { class: "hint" }, "At this node, over the last one to two minutes."),
     el("section", { class: "card list" }, table, none),
     state,
@@ -85,7 +87,7 @@ export function overview() {
       });
     });
     commits.update({ points: shown.of("commit").filter(({ value }) => value), from, to, step: shown.step, each: shown.each, events, began, newest: now.of("commit").at(-1)?.value });
-    write(since, `${o.issued ? "Of all databases together. " : ""}The node remembers two hours, or since it was started ${elapsed(o.millis)} ago. A dashed line marks a change of leader, a whole one an alarm.`);
+    write(since, `${o.issued ? "Of all databases together. " : ""}The node remembers two hours, or since it was started ${elapsed(o.millis)} ago.`);
   }
   const close = follow((answer) => {
     memory = answer;

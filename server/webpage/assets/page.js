@@ -5,18 +5,18 @@ import { el, keyed, write } from "./dom.js";
 import { listen, live, look } from "./live.js";
 import { address, place } from "./place.js";
 import { elapsed } from "./text.js";
-import { claims } from "./claims.js";
+import { claims } from "./claim.js";
 import { databases } from "./databases.js";
-import { etags } from "./etags.js";
+import { etags } from "./etag.js";
 import { events } from "./events.js";
 import { find } from "./find.js";
-import { hilos } from "./hilos.js";
-import { identities } from "./identities.js";
+import { hilos } from "./hilo.js";
+import { identities } from "./identity.js";
 import { make } from "./make.js";
 import { pageOf } from "./nodes.js";
 import { operate } from "./operate.js";
 import { overview } from "./overview.js";
-import { pools } from "./pools.js";
+import { pools } from "./snowflake.js";
 import { series } from "./series.js";
 
 // views stand in groups; the first of a group is marked.

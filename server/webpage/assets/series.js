@@ -3,9 +3,10 @@
 
 import { known, ofSeries } from "./api.js";
 import { ask, explain, say } from "./dialog.js";
-import { el, field } from "./dom.js";
+import { el, field, write } from "./dom.js";
 import { judged } from "./gate.js";
 import { list } from "./list.js";
+import { allot, rangeOf, withdraw } from "./seriesallot.js";
 import { reconcile, resume, told } from "./seriesbooks.js";
 import { define } from "./seriesdefine.js";
 import { number } from "./text.js";
@@ -22,6 +23,8 @@ export function series(database) {
     actions: [
       { text: "Numbers", needs: ["read"], reads: true, run: (item) => look(database, item) },
       { text: "Redefine", needs: ["read", "series"], run: (item) => readFirst(database, item, (series) => define(database, all.refresh, series)) },
+      { text: "Allot", needs: ["series"], run: (item) => allot(database, item) },
+      { text: "Withdraw", needs: ["read", "series"], run: (item) => withdraw(database, item) },
       { text: "Resume", needs: ["read", "series"], not: active, run: (item) => readFirst(database, item, (series) => resume(database, series, all.refresh)) },
       { text: "Unknown", needs: ["read", "series"], run: (item) => reconcile(database, item, all.refresh) },
       { text: "Delete", needs: ["read", "series"], class: "danger quiet", run: (item) => readFirst(database, item, (series) => remove(database, series, all.refresh)) },
@@ -56,27 +59,28 @@ function remove(database, { name, version, keys }, done) {
 
 // look shows the scopes of a series, and finds a number, by what this node knows.
 async function look(database, { name, definition }) {
-  const lines = el("ul", { class: "scopes" });
+  const rows = el("tbody");
+  const scopes = el("table", { class: "scopes" }, el("caption", { class: "unseen" }, "Scopes"),
+    el("thead", {}, el("tr", {}, ...["Scope", "Numbers", "Left"].map((head) => el("th", { scope: "col" }, head)))), rows);
+  const note = el("p", { class: "hint", role: "status" });
   const of = field("Find a number", { maxlength: "128" }, "A document's key, or a number in the series' format.");
   const submit = ask({
-    title: name, does: "Find",
-    content: [el("p", { class: "id" }, definition.format), lines, of.element],
+    title: `Numbers of ${name}`, does: "Find",
+    content: [el("p", { class: "id" }, definition.format), scopes, note, of.element],
     act: async () => say(told(await find(database, name, of.input.value))),
   });
   judged(submit, [of.input], () => of.input.value ? "" : "Give a key or a number first.");
   try {
-    const { scopes, nextPageToken } = await ofSeries("ReportSeries", { database, series: name, pageSize: 20, ...known });
-    lines.replaceChildren(...scopes.map(line), nextPageToken ? el("li", {}, "There are more: idnode series report lists them.") : "");
-    if (!scopes.length) {
-      lines.replaceChildren(el("li", {}, "Nobody has taken a number yet."));
-    }
+    const page = await ofSeries("ReportSeries", { database, series: name, pageSize: 20, ...known });
+    rows.replaceChildren(...page.scopes.flatMap(lines));
+    write(note, page.nextPageToken ? "There are more: idnode series report lists them." : page.scopes.length ? "" : "Nobody has taken a number yet.");
   } catch (failure) {
-    lines.replaceChildren(el("li", {}, explain(failure)));
+    write(note, explain(failure));
   }
 }
 
 // find finds a number by its key, or else by its text.
-export async function find(database, series, of) {
+async function find(database, series, of) {
   const by = async (what) => (await ofSeries("WhoHas", { database, series, ...what, ...known })).number;
   try {
     return await by({ key: of });
@@ -88,10 +92,17 @@ export async function find(database, series, of) {
   }
 }
 
-function line(scope) {
+// lines are that of a scope, and one for each of its allotments.
+function lines(scope) {
   const counts = ["open", "overdue", "confirmed", "voided", "released", "unknown"].filter((state) => scope[state] !== "0");
-  return el("li", {},
-    el("strong", {}, scope.scope.join(", ") || "All numbers"),
-    `: ${number(String(BigInt(scope.before) + 1n))} to ${number(scope.last)}, ${counts.map((state) => `${number(scope[state])} ${state}`).join(", ")}`,
-    scope.before === "0" ? "" : `; 1 to ${number(scope.before)} before this series`, scope.closed ? "; closed" : "");
+  const allotments = scope.allotments ?? []; // A node of an older program knows none.
+  const line = (head, words, left) => el("tr", {}, el("th", { scope: "row" }, head), el("td", {}, words), el("td", { class: "number" }, left));
+  return [
+    line(scope.scope.join(", ") || "All numbers",
+      `${allotments.length ? "allotted ones up" : number(String(BigInt(scope.before) + 1n))} to ${number(scope.last)}` +
+      counts.map((state) => `, ${number(scope[state])} ${state}`).join("") +
+      (scope.before === "0" ? "" : `; 1 to ${number(scope.before)} before this series`) + (scope.closed ? "; closed" : ""),
+      scope.left === undefined ? "" : number(scope.left)),
+    ...allotments.map((a) => line("", `${rangeOf(a)}: ${number(a.given)} given`, number(a.left ?? "0"))),
+  ];
 }

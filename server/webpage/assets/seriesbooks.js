@@ -3,7 +3,7 @@
 
 import { ofSeries } from "./api.js";
 import { ask, explain, say } from "./dialog.js";
-import { button, check, el, field } from "./dom.js";
+import { button, check, code, el, field } from "./dom.js";
 import { judged } from "./gate.js";
 import { count, number, scopeOf } from "./text.js";
 
@@ -16,6 +16,7 @@ export async function resume(database, { name, definition }, done) {
     const more = inBooks(undefined, dated);
     books.push(more);
     another.before(more.element);
+    more.element.querySelector("input").focus();
   });
   const looked = check("I have looked into the books.");
   const submit = ask({
@@ -23,7 +24,7 @@ export async function resume(database, { name, definition }, done) {
     content: [
       el("p", {}, "Look into the books first: what they have, and nobody says here, comes a second time. Here is what the series knows. Numbers between become unknown."),
       ...books.map((each) => each.element), another,
-      nextPageToken && el("p", { class: "hint" }, "There are more scopes: idnode series report lists them. Those that are not said stay as they are."),
+      nextPageToken && el("p", { class: "hint" }, "There are more scopes: ", code("idnode series report"), " lists them. Those that are not said stay as they are."),
       looked.element,
     ].filter(Boolean),
     act: async () => {
@@ -104,7 +105,7 @@ async function firstUnknown(database, series) {
 }
 
 // all goes through the pages of a list.
-async function* all(method, items, request) {
+export async function* all(method, items, request) {
   let pageToken = "";
   do {
     const page = await ofSeries(method, { ...request, pageToken });
@@ -116,6 +117,6 @@ async function* all(method, items, request) {
 // told says what is known of a number.
 export function told(found) {
   const state = found.overdue ? "overdue" : found.state.replace("NUMBER_STATE_", "").toLowerCase();
-  const words = [state, found.reason, found.date].filter(Boolean).join(", ");
+  const words = [state, found.reason, found.date, found.note].filter(Boolean).join(", ");
   return `${found.text} ${found.key ? `is that of ${found.key}` : "has no key"}: ${words}.`;
 }

@@ -72,18 +72,36 @@ function partsOf(was) {
     return { ...part, value: () => part.input.value };
   };
   const expires = field("Seconds that a number stays open", { inputmode: "numeric", value: was.expiresIn?.replace(/s$/, "") }, "Empty: without end.");
+  const ahead = field("Days that a date may be ahead", { inputmode: "numeric", value: was.maxAheadDays },
+    "0: none. Empty: 1 where dates have an order, else 366.");
+  const allowed = field("Values that calls may give", { placeholder: "branch=BERLIN,HAMBURG", value: allowedText(was.allowed ?? []) },
+    "With a blank between names. Empty: any.");
   return {
     format: text("format", "Format", { maxlength: "256", placeholder: "INV-{year}-{number:6}", required: true }),
     resetBy: one("resetBy", "Numbers begin at 1 again each", "SERIES_RESET_", ["NEVER", "YEAR", "MONTH", "DAY", "WEEK", "FISCAL_YEAR"]),
     order: one("order", "Order of dates", "SERIES_ORDER_", ["ANY", "DATES_DO_NOT_GO_BACK", "ONE_OPEN"]),
-    onRelease: one("onRelease", "A released number", "SERIES_ON_RELEASE_", ["VOID", "REUSE_LOWEST"]),
+    onRelease: one("onRelease", "A released number", "SERIES_ON_RELEASE_", ["VOID", "REUSE_NEWEST", "REUSE_LOWEST"]),
     onExpiry: one("onExpiry", "A number whose time has ended", "SERIES_ON_EXPIRY_", ["REPORT", "VOID", "REUSE_LOWEST"]),
     expiresIn: { ...expires, value: () => lasting(expires.input.value.trim(), was.expiresIn) },
     maxOpen: limit("maxOpen", "Open numbers of a scope", "At most; empty: without limit."),
     maxKeys: limit("maxKeys", "Keys of the series", "At most; empty: without limit."),
-    maxAheadDays: limit("maxAheadDays", "Days that a date may be ahead", "Empty: 1 where dates have an order, else 366."),
+    maxAheadDays: { ...ahead, value: () => (ahead.input.value.trim() ? count(ahead.input.value) : undefined) },
+    maxLength: limit("maxLength", "Characters of a text", "At most; empty: without limit."),
+    allowed: { ...allowed, value: () => allowedOf(allowed.input.value) },
     timeZone: text("timeZone", "Time zone", { placeholder: "Europe/Berlin" }, "Of dates that callers do not give. Empty: UTC."),
   };
+}
+
+// allowedOf reads values as the command line has them, allowedText writes them so.
+function allowedOf(typed) {
+  return typed.split(/\s+/).filter(Boolean).map((one) => {
+    const [name, values = ""] = one.split("=", 2);
+    return { name, values: values.split(",").filter(Boolean) };
+  });
+}
+
+function allowedText(all) {
+  return all.map(({ name, values }) => `${name}=${values.join(",")}`).join(" ");
 }
 
 // lasting is a typed number of seconds as the public API takes it; what it was may have parts of
@@ -92,9 +110,10 @@ function lasting(typed, was) {
   return !typed ? undefined : `${typed}s` === was ? was : `${count(typed)}s`;
 }
 
-function meaning({ preview: { texts, values, beginsAgain, forgets }, suspended }) {
+function meaning({ preview: { texts, values, beginsAgain, forgets, forgetsAllotments = "0" }, suspended }) {
   return `The first numbers are ${texts.join(", ")}. ${values.length ? `Each call gives ${values.join(", ")}. ` : ""}` +
     (beginsAgain ? `They begin again on ${beginsAgain}.` : "They never begin again.") +
     (forgets === "0" ? "" : ` Open numbers that it forgets: ${number(forgets)}.`) +
+    (forgetsAllotments === "0" ? "" : ` Allotments that it forgets: ${number(forgetsAllotments)}.`) +
     (suspended ? " The series is suspended then: after a restore, one of this name may have given numbers." : "");
 }

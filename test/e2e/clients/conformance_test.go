@@ -86,12 +86,15 @@ type args struct {
 	// Key is given where a list of keys is expected, Options are options as they are named there.
 	Key     string            `json:"key,omitempty"`
 	Options map[string]string `json:"options,omitempty"`
-	// Keys, Values, Date, Label and Reason are those of calls on series.
+	// Keys, Values, Date, Label, Reason, Number and Because are those of calls on series.
 	Keys   []string          `json:"keys,omitempty"`
 	Values map[string]string `json:"values,omitempty"`
 	Date   string            `json:"date,omitempty"`
 	Label  string            `json:"label,omitempty"`
 	Reason string            `json:"reason,omitempty"`
+	// Number is 64 bits wide too.
+	Number  string `json:"number,omitempty"`
+	Because string `json:"because,omitempty"`
 }
 
 // failure is an error of a client: the name of its type without what languages add,
@@ -301,6 +304,7 @@ func TestConformanceGo(t *testing.T) {
 		if c.HTTP {
 			return
 		}
+		t.Parallel() // Most wait.
 		converse(t, c, func(s *script) []outcome { return callGo(t, c.written(t, s.serveGRPC(t, c.Nodes)), c) })
 	})
 	t.Run("endpoints", func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,7 +91,7 @@ func goCall(ctx context.Context, cl *client.Client, c call, opts []client.Option
 		numbers, err := goNumbers(ctx, cl.Series(a.Name), c)
 		var told []string
 		for _, n := range numbers {
-			told = append(told, fmt.Sprintf("%s %s %d %s", n.Key, n.Text, n.Number, n.State))
+			told = append(told, strings.TrimRight(fmt.Sprintf("%s %s %d %s %s", n.Key, n.Text, n.Number, n.State, n.Note), " "))
 		}
 		return told, err
 	default:
@@ -117,7 +118,8 @@ func goNumbers(ctx context.Context, series client.Series, c call) ([]client.Docu
 	for _, key := range a.Keys {
 		numbers = append(numbers, client.DocumentNumber{Key: key})
 	}
-	want := client.NumberRequest{Keys: a.Keys, Values: a.Values, Date: a.Date, Label: a.Label}
+	want := client.NumberRequest{Keys: a.Keys, Values: a.Values, Date: a.Date, Label: a.Label, Because: a.Because}
+	want.Number, _ = strconv.ParseInt(a.Number, 10, 64) // "" is none.
 	switch c.Call {
 	case "series.take":
 		return series.Take(ctx, want)

@@ -1,120 +1,40 @@
 package clients
 
 import (
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"github.com/idnode/idnode/test/e2e/harness"
 )
-
-// members is a cluster whose nodes tell of its leader and its members.
-type members struct {
-	mu      sync.Mutex
-	term    int
-	leader  string   // An address, which each answer names in its headers.
-	told    []string // Addresses of members, in GetStatus.
-	calls   []string // The addresses that were asked for an identity.
-	stopped map[string]bool
-}
-
-// serve starts a node of a cluster, and returns its address. It runs before where it answers an identity.
-func (m *members) serve(t *testing.T, cluster string, before func()) (address string) {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.answer(w, r, cluster, before) }))
-	t.Cleanup(server.Close)
-	return strings.TrimPrefix(server.URL, "http://")
-}
-
-func (m *members) answer(w http.ResponseWriter, r *http.Request, cluster string, before func()) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.stopped[r.Host] {
-		panic(http.ErrAbortHandler)
-	}
-	w.Header().Set("Idnode-Cluster-Id", cluster)
-	if path.Base(r.URL.Path) == "GetStatus" {
-		var told []string
-		for _, one := range m.told {
-			told = append(told, fmt.Sprintf(`{"tag":"A","httpAddress":%q,"role":"ROLE_FOLLOWER"}`, one))
-		}
-		_, _ = fmt.Fprintf(w, `{"clusterId":%q,"self":{"tag":"A","httpAddress":%q},"leaderTag":"B","hasQuorum":true,"appliedIndex":"100","members":[%s]}`,
-			cluster, r.Host, strings.Join(told, ","))
-		return
-	}
-	m.calls = append(m.calls, r.Host)
-	before()
-	w.Header().Set("Idnode-Term", fmt.Sprint(m.term))
-	w.Header().Set("Idnode-Leader-Address", m.leader)
-	giveSeven(w, r)
-}
 
 // TestJavaFollowsTheLeaderThatAnswersName: the next call goes to the leader of the greatest term that an answer has named.
 func TestJavaFollowsTheLeaderThatAnswersName(t *testing.T) {
-	m := &members{}
-	var endpoints []string
-	before := func() {
-		// The first answer names the third node. Then it says what was before.
-		m.term, m.leader = 7, endpoints[2]
-		if len(m.calls) > 1 {
-			m.term, m.leader = 6, endpoints[0]
-		}
-	}
-	for range 3 {
-		endpoints = append(endpoints, m.serve(t, "c", before))
-	}
-	javaProgram(t, `
+	followsTheLeader(t, javaProgram, `
 try (var client = new IdnodeClient(List.of(args))) {
   for (var i = 0; i < 3; i++) client.identity("invoices").next();
-}`, endpoints...)
-	if want := []string{endpoints[0], endpoints[2], endpoints[2]}; !slices.Equal(m.calls, want) {
-		t.Errorf("the calls went to %v, want %v", m.calls, want)
-	}
+}`)
 }
 
 // TestJavaLearnsAddresses: a client goes on with the nodes that its cluster tells of when its endpoint is gone, but not
 // with one of another cluster, and forgets what is no member.
 func TestJavaLearnsAddresses(t *testing.T) {
-	m := &members{stopped: make(map[string]bool)}
-	var nodes []string
-	before := func() {
-		if len(m.calls) == 1 {
-			m.stopped[nodes[0]] = true
-			m.told = nodes[1:]
-		}
-	}
-	for _, cluster := range []string{"c", "other", "c"} {
-		nodes = append(nodes, m.serve(t, cluster, before))
-	}
-	m.told = slices.Clone(nodes)
-	m.told = append(m.told, "127.0.0.1:1", "nowhere") // The first is removed later, the second is no address.
-	got := javaProgram(t, `
+	learnsAddresses(t, 1, javaProgram, `
 try (var client = new IdnodeClient(List.of(args[0]))) {
   say(client.identity("invoices").next());
   say(client);
   say(client.identity("invoices").next());
   while (client.toString().contains(":1]")) client.nextRange("a"); // Until a look was answered.
   say(client);
-}`, nodes...)
-	others := strings.Join(nodes[1:], ", ")
-	if want := fmt.Sprintf(`7
-IdnodeClient[endpoints=[%[1]s], learnt=[%[2]s, 127.0.0.1:1], leader=, cluster=c, open]
+}`, `7
+IdnodeClient[endpoints=[%[1]s], learnt=[%[2]s, %[3]s, 127.0.0.1:1], leader=, cluster=c, open]
 7
-IdnodeClient[endpoints=[%[1]s], learnt=[%[2]s], leader=, cluster=c, open]
-`, nodes[0], others); got != want {
-		t.Errorf("it says\n%swant\n%s", got, want)
-	}
-	if slices.Contains(m.calls, nodes[1]) {
-		t.Errorf("the calls went to %v, of which %s is of another cluster", m.calls, nodes[1])
-	}
+IdnodeClient[endpoints=[%[1]s], learnt=[%[2]s, %[3]s], leader=, cluster=c, open]
+`)
 }
 
 // TestJavaFindsAMemberThatMoved: where the leader's given address is dead, the one that the other members know is used.
@@ -147,9 +67,7 @@ try (var client = new IdnodeClient(List.of(args[0], args[1]))) {
 
 // TestJavaTakesOtherEndpoints: after a change of the endpoints the calls go to the new ones.
 func TestJavaTakesOtherEndpoints(t *testing.T) {
-	m := &members{}
-	nodes := []string{m.serve(t, "c", func() {}), m.serve(t, "c", func() {})}
-	got := javaProgram(t, `
+	takesOtherEndpoints(t, javaProgram, `
 try (var client = new IdnodeClient(List.of(args[0]))) {
   client.identity("invoices").next();
   client.setEndpoints(List.of(args[1]));
@@ -162,10 +80,7 @@ try (var client = new IdnodeClient(List.of(args[0]))) {
     }
   }
   client.identity("invoices").next();
-}`, nodes...)
-	if want := []string{nodes[0], nodes[1], nodes[1]}; got != "refused\nrefused\n" || !slices.Equal(m.calls, want) {
-		t.Errorf("the calls went to %v, want %v; it says %s", m.calls, want, got)
-	}
+}`, "refused\nrefused\n", 2)
 }
 
 // TestJavaForgetsTheTermOfAStranger: an endpoint of another cluster, whose term is far greater, hides no leader once it is taken out.
@@ -382,21 +297,6 @@ say(line);
 // TestJavaReadsCertificatesAgain: files that were replaced are used for new connections, but only once they fit each other,
 // also if nothing but what they hold has changed since.
 func TestJavaReadsCertificatesAgain(t *testing.T) {
-	old, renewed := harness.Certificates(t, "A"), harness.Certificates(t, "A")
-	configs := []*tls.Config{trusting(t, old), trusting(t, renewed)}
-	var current atomic.Int32
-	node := greeting(giveSeven)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Connection", "close") // So that each call has a connection of its own.
-		if path.Base(r.URL.Path) == "GetStatus" || r.URL.Path != "/" {
-			node(w, r)
-		}
-	}))
-	server.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return configs[current.Load()], nil }}
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	turn := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { current.Store(1) }))
-	t.Cleanup(turn.Close)
 	got := javaProgram(t, `
 var into = java.nio.file.Files.createTempDirectory("tls");
 BiConsumer<String, String> copy = (from, name) -> {
@@ -428,7 +328,7 @@ try (var client = new IdnodeClient(List.of(args[0]), config.withTimeout(Duration
   if (java.nio.file.Files.size(key) != before.size()) throw new IllegalStateException("the keys differ in size");
   new java.net.URL(args[3]).openStream().close();
   say(client.identity("invoices").next());
-}`, strings.TrimPrefix(server.URL, "https://"), old, renewed, turn.URL)
+}`, renewing(t)...)
 	if got != "7\n7\n7\n" {
 		t.Errorf("the calls gave %s", got)
 	}

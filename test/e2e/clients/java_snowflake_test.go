@@ -16,20 +16,19 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/client/idnodev1"
-	"github.com/idnode/idnode/client/snowflake"
-	"github.com/idnode/idnode/worker"
+	"github.com/idnode/idnode/snowflake"
 )
 
 // leasing is a cluster with one pool, which is cut off after a number of leases. It fails without a
 // pause.
 type leasing struct {
 	mu     sync.Mutex
-	pool   *worker.Pool
+	pool   *snowflake.Pool
 	late   bool
 	window time.Duration
 	leases uint64 // how many it gives
 	given  uint64
-	newest worker.Lease
+	newest snowflake.Lease
 }
 
 // newLeasing returns one whose pool has a sequence of that many bits; late has windows begin an hour later.
@@ -37,7 +36,7 @@ func newLeasing(t *testing.T, sequenceBits int, window time.Duration, leases uin
 	t.Helper()
 	layout := snowflake.Layouts["twitter"]
 	layout.SequenceBits = sequenceBits
-	pool, err := worker.NewPool(layout, time.Minute, false)
+	pool, err := snowflake.NewPool(layout, time.Minute, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +75,8 @@ func (l *leasing) acquire(body []byte) (proto.Message, error) {
 		return nil, fmt.Errorf("it is cut off")
 	}
 	l.given++
-	lease, err := l.pool.Acquire(req.GetHolder(), l.given, worker.Request{Want: l.window, Holder: req.GetNow().AsTime(), Leader: time.Now()})
+	now := snowflake.Request{Want: l.window, Holder: req.GetNow().AsTime(), Leader: time.Now()}
+	lease, err := l.pool.Acquire(req.GetHolder(), l.given, now)
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func eachProvider(t *testing.T, main, from string, judge func(t *testing.T, said
 			command := p.command(t, main, from)
 			c := harness.StartCluster(t, harness.Config{})
 			define := &idnodev1.DefinePoolRequest{Name: "ways", LayoutName: "javascript", Window: durationpb.New(10 * time.Second)}
-			if _, err := idnodev1.NewWorkersServiceClient(c.Leader(t).Conn).DefinePool(t.Context(), define); err != nil {
+			if _, err := idnodev1.NewSnowflakeServiceClient(c.Leader(t).Conn).DefinePool(t.Context(), define); err != nil {
 				t.Fatal(err)
 			}
 			for _, n := range c.Nodes {

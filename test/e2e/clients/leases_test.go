@@ -42,7 +42,7 @@ func TestSnowflakesWhileLeadersAreKilled(t *testing.T) {
 func makeWhileLeadersAreKilled(t *testing.T, start func(*harness.Cluster, int64, *sheet) (stop func())) {
 	t.Helper()
 	c := harness.StartCluster(t, harness.Config{})
-	pools := idnodev1.NewWorkersServiceClient(c.Leader(t).Conn)
+	pools := idnodev1.NewSnowflakeServiceClient(c.Leader(t).Conn)
 	define := &idnodev1.DefinePoolRequest{Name: pool, LayoutName: "javascript", Window: durationpb.New(10 * time.Second)}
 	if _, err := pools.DefinePool(t.Context(), define); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func makeWhileLeadersAreKilled(t *testing.T, start func(*harness.Cluster, int64,
 	s.await(t, 1000)
 	stop()
 	stopOther()
-	s.judge(t, idnodev1.NewWorkersServiceClient(c.Leader(t).Conn))
+	s.judge(t, idnodev1.NewSnowflakeServiceClient(c.Leader(t).Conn))
 	c.Agree(t)
 }
 
@@ -118,7 +118,7 @@ func (s *sheet) await(t *testing.T, n int) {
 }
 
 // judge checks the ids, and that the cluster knows their workers, with windows that end behind them.
-func (s *sheet) judge(t *testing.T, pools idnodev1.WorkersServiceClient) {
+func (s *sheet) judge(t *testing.T, pools idnodev1.SnowflakeServiceClient) {
 	t.Helper()
 	for _, wrong := range s.wrong[:min(len(s.wrong), 20)] {
 		t.Error(wrong)

@@ -22,6 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	tier.Overlap()
 	code := m.Run()
 	harness.RemoveBinary()
 	_ = os.RemoveAll(classes)

@@ -154,7 +154,7 @@ func TestNodeMakesSnowflakes(t *testing.T) {
 	languages[1].need(t)
 	node := harness.StartCluster(t, harness.Config{Size: 1}).Nodes[0]
 	pool := &idnodev1.DefinePoolRequest{Name: "Orders", LayoutName: "javascript"}
-	if _, err := idnodev1.NewWorkersServiceClient(node.Conn).DefinePool(t.Context(), pool); err != nil {
+	if _, err := idnodev1.NewSnowflakeServiceClient(node.Conn).DefinePool(t.Context(), pool); err != nil {
 		t.Fatal(err)
 	}
 	got := nodeProgram(t, `

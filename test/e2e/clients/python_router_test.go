@@ -1,60 +1,29 @@
 package clients
 
 import (
-	"crypto/tls"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
-
-	"github.com/idnode/idnode/test/e2e/harness"
 )
 
 // TestPythonFollowsTheLeaderThatAnswersName: the next call goes to the leader of the greatest term that an answer has named.
 func TestPythonFollowsTheLeaderThatAnswersName(t *testing.T) {
-	m := &members{}
-	var endpoints []string
-	before := func() {
-		m.term, m.leader = 7, endpoints[2]
-		if len(m.calls) > 1 {
-			m.term, m.leader = 6, endpoints[0]
-		}
-	}
-	for range 3 {
-		endpoints = append(endpoints, m.serve(t, "c", before))
-	}
-	pythonProgram(t, `
+	followsTheLeader(t, pythonProgram, `
 import sys, idnode
 with idnode.Client(sys.argv[1:]) as client:
     for _ in range(3):
         client.identity("invoices").next()
-`, endpoints...)
-	if want := []string{endpoints[0], endpoints[2], endpoints[2]}; !slices.Equal(m.calls, want) {
-		t.Errorf("the calls went to %v, want %v", m.calls, want)
-	}
+`)
 }
 
 // TestPythonLearnsAddresses: a client goes on with the nodes that its cluster tells of when its endpoint is gone, but not
 // with one of another cluster, and forgets what is no member.
 func TestPythonLearnsAddresses(t *testing.T) {
-	m := &members{stopped: make(map[string]bool)}
-	var nodes []string
-	before := func() {
-		if len(m.calls) == 2 {
-			m.stopped[nodes[0]] = true
-			m.told = nodes[1:]
-		}
-	}
-	for _, cluster := range []string{"c", "other", "c"} {
-		nodes = append(nodes, m.serve(t, cluster, before))
-	}
-	m.told = append(slices.Clone(nodes), "127.0.0.1:1") // The last is removed later.
-	got := pythonProgram(t, `
+	learnsAddresses(t, 2, pythonProgram, `
 import sys, idnode
 with idnode.Client(sys.argv[1:2], cluster_id="c") as client:
     print(client.identity("invoices").next(), client)
@@ -63,22 +32,15 @@ with idnode.Client(sys.argv[1:2], cluster_id="c") as client:
     while "127.0.0.1:1;" in repr(client):
         client.identity("invoices").next()  # Until a look was answered.
     print(client)
-`, nodes...)
-	others := nodes[0] + ", learnt " + nodes[1] + ", " + nodes[2]
-	want := "7 <idnode client of " + others + ", 127.0.0.1:1; leader none known; open>\n7\n<idnode client of " + others + "; leader none known; open>\n"
-	if got != want {
-		t.Errorf("it says\n%swant\n%s", got, want)
-	}
-	if slices.Contains(m.calls, nodes[1]) {
-		t.Errorf("the calls went to %v, of which %s is of another cluster", m.calls, nodes[1])
-	}
+`, `7 <idnode client of %[1]s, learnt %[2]s, %[3]s, 127.0.0.1:1; leader none known; open>
+7
+<idnode client of %[1]s, learnt %[2]s, %[3]s; leader none known; open>
+`)
 }
 
 // TestPythonTakesOtherEndpoints: after a change of the endpoints the calls go to the new ones.
 func TestPythonTakesOtherEndpoints(t *testing.T) {
-	m := &members{}
-	nodes := []string{m.serve(t, "c", func() {}), m.serve(t, "c", func() {})}
-	got := pythonProgram(t, `
+	takesOtherEndpoints(t, pythonProgram, `
 import asyncio, sys, idnode, idnode.aio
 with idnode.Client(sys.argv[1:2]) as client:
     client.identity("invoices").next()
@@ -95,10 +57,7 @@ async def main():
         client.set_endpoints(sys.argv[2:])
         await client.identity("invoices").next()
 asyncio.run(main())
-`, nodes...)
-	if want := []string{nodes[0], nodes[1], nodes[1], nodes[1]}; got != "refused\nrefused\nrefused\n" || !slices.Equal(m.calls, want) {
-		t.Errorf("the calls went to %v, want %v; it says %s", m.calls, want, got)
-	}
+`, "refused\nrefused\nrefused\n", 3)
 }
 
 // TestPythonKeepsPlaces: identities that a node holds do not keep out what it can answer, and what finds no place in time
@@ -290,24 +249,11 @@ for kind, node, attempt, duration, err in heard:
 // TestPythonReadsCertificatesAgain: files that were replaced are used for new connections, but only once they fit each other.
 // At the end nothing of the old authority is accepted.
 func TestPythonReadsCertificatesAgain(t *testing.T) {
-	old, renewed := harness.Certificates(t, "A"), harness.Certificates(t, "A")
-	configs := []*tls.Config{trusting(t, old), trusting(t, renewed)}
-	var current atomic.Int32
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Connection", "close") // So that each call has a connection of its own.
-		greeting(giveSeven)(w, r)
-	}))
-	server.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return configs[current.Load()], nil }}
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	turn := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { current.Store(1) }))
-	t.Cleanup(turn.Close)
 	for _, kind := range []string{"threads", "asyncio"} {
 		t.Run(kind, func(t *testing.T) {
-			current.Store(0)
 			got := pythonProgram(t, `
 import asyncio, logging, os, shutil, sys, tempfile, urllib.request, idnode, idnode.aio
-kind, endpoint, old, renewed, turn = sys.argv[1:]
+endpoint, old, renewed, turn, kind = sys.argv[1:]
 into = tempfile.mkdtemp()
 def copy(source, *names):
     for name in names:
@@ -339,7 +285,7 @@ def threads():
         asyncio.run(steps(call))
 threads() if kind == "threads" else asyncio.run(tasks())
 shutil.rmtree(into)
-`, kind, strings.TrimPrefix(server.URL, "https://"), old, renewed, turn.URL)
+`, append(renewing(t), kind)...)
 			if got != "7\n7 True\n7\n" {
 				t.Errorf("the calls gave %s", got)
 			}

@@ -394,7 +394,7 @@ func (n httpNode) Unary(ctx context.Context, method string, _ *budget.Connection
 	encode func(proto.Message) ([]byte, error),
 ) ([]byte, error) {
 	for _, service := range []grpc.ServiceDesc{
-		idnodev1.IdsService_ServiceDesc, idnodev1.SeriesService_ServiceDesc, idnodev1.WorkersService_ServiceDesc,
+		idnodev1.IdsService_ServiceDesc, idnodev1.SeriesService_ServiceDesc, idnodev1.SnowflakeService_ServiceDesc,
 		idnodev1.ClusterService_ServiceDesc,
 	} {
 		for _, m := range service.Methods {
@@ -463,7 +463,7 @@ func (s *script) serveGRPC(t *testing.T, nodes int) []string {
 		))
 		idnodev1.RegisterIdsServiceServer(server, idnodev1.UnimplementedIdsServiceServer{})
 		idnodev1.RegisterSeriesServiceServer(server, idnodev1.UnimplementedSeriesServiceServer{})
-		idnodev1.RegisterWorkersServiceServer(server, idnodev1.UnimplementedWorkersServiceServer{})
+		idnodev1.RegisterSnowflakeServiceServer(server, idnodev1.UnimplementedSnowflakeServiceServer{})
 		idnodev1.RegisterClusterServiceServer(server, idnodev1.UnimplementedClusterServiceServer{})
 		lis, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

@@ -133,10 +133,10 @@ func copied(t *testing.T, dir string) string {
 	return to
 }
 
-// filesOf lists the files of a data directory, by their paths in it.
+// filesOf lists the files of a data directory that have content, by their paths in it.
 func filesOf(dir string) (files []string, err error) {
 	err = fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() && !strings.Contains(path, "permTest") {
+		if err == nil && d.Type().IsRegular() && !strings.Contains(path, "permTest") && !strings.HasSuffix(path, ".tmp") {
 			files = append(files, path)
 		}
 		return err

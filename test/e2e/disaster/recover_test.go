@@ -256,7 +256,7 @@ func TestRecoveriesThatAreCutShort(t *testing.T) {
 			a.Start(t)
 			startedTooEarly(t, a.Node)
 			a.Process.Kill()
-			if r := idnode(t, recover...); r.code != 0 && !strings.Contains(r.errors, "a majority is there: 1 of 1") {
+			if r := idnode(t, recover...); r.code != 0 && !strings.Contains(r.errors, "a majority is available: 1 of 1") {
 				t.Fatalf("exit code %d: %s", r.code, r.errors)
 			}
 			a.goesOn(t)

@@ -26,19 +26,21 @@ const (
 	// composeStart bounds what needs an engine that is up and idle; composeLimit
 	// bounds one command of it, a build included.
 	composeStart = 10 * time.Second
+	// makeLimit bounds a verb of deploy/compose, which waits up to a minute for each node.
 	composeLimit = 60 * time.Second
+	makeLimit    = 6 * time.Minute
 )
 
 // Compose is the cluster of deploy/docker-compose.yml in containers, under a
-// project name of its own, with mutual TLS.
+// project name of its own, with mutual TLS. deploy/compose starts it.
 type Compose struct {
 	Containers []*Container
 	// Certs is the folder of its certificates.
-	Certs   string
-	project string
-	image   string
-	command []string
-	env     []string
+	Certs      string
+	project    string
+	images     []string
+	repository string
+	env        []string
 }
 
 // Container is one node of it. The embedded Node reaches it from the host, as
@@ -57,83 +59,70 @@ type Container struct {
 // or no compose.
 func StartCompose(t testing.TB) *Compose {
 	t.Helper()
+	needCompose(t)
 	dir := t.TempDir()
 	name := fmt.Sprintf("idnode-e2e-%d-%d", os.Getpid(), time.Now().UnixNano())
-	c := &Compose{
-		Certs: filepath.Join(dir, "certs"), project: name, image: name + ":local",
-		command: append(composeCommand(t), "-p", name, "-f", filepath.Join(repository(t), "deploy", "docker-compose.yml")),
+	c := &Compose{Certs: filepath.Join(dir, "certs"), project: name, repository: repository(t)}
+	settings := []string{
+		"DEPLOY_PROJECT=" + name, "DEPLOY_IMAGE=" + name + ":local", "DEPLOY_CERTS=" + c.Certs, "DEPLOY_PROGRAM=" + Binary(t),
 	}
-	c.env = append(cleanEnvironment(), "DEPLOY_CLUSTER_ID=", "DEPLOY_IMAGE="+c.image, "DEPLOY_CERTS="+c.Certs)
 	for _, tag := range []string{"A", "B", "C"} {
 		n := &Node{Tag: tag, GRPC: freeport.For(t), HTTP: freeport.For(t)}
-		c.env = append(c.env, "DEPLOY_PORT_"+tag+"="+portOf(n.GRPC), "DEPLOY_HTTP_"+tag+"="+portOf(n.HTTP))
+		settings = append(settings, "DEPLOY_PORT_"+tag+"="+portOf(n.GRPC), "DEPLOY_HTTP_"+tag+"="+portOf(n.HTTP))
 		c.Containers = append(c.Containers, &Container{Node: n, Service: "idnode-" + strings.ToLower(tag), compose: c})
 	}
-	makeCertificates(t, c.Certs)
-	t.Cleanup(func() { c.remove(t) })
-	c.loadImage(t, filepath.Join(dir, "image.tar"))
-	c.Run(t, "up", "-d")
-	for _, n := range c.Containers {
-		n.ID = strings.TrimSpace(c.Run(t, "ps", "-q", n.Service))
-		n.Client = Dial(t, n.GRPC, c.Certs)
+	file := filepath.Join(dir, "env")
+	if err := os.WriteFile(file, []byte(strings.Join(settings, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
+	c.env = append(cleanEnvironment(), "DEPLOY_ENV="+file)
+	t.Cleanup(func() { c.remove(t) })
+	c.LoadImage(t, "local")
+	c.Run(t, "up")
+	c.Look(t)
 	for _, n := range c.Containers {
+		n.Client = Dial(t, n.GRPC, c.Certs)
 		n.WaitHealthy(t)
 	}
 	return c
 }
 
+// Look finds out which containers the nodes have now.
+func (c *Compose) Look(t testing.TB) {
+	t.Helper()
+	for _, n := range c.Containers {
+		n.ID = strings.TrimSpace(c.Run(t, "ps", "-q", n.Service))
+	}
+}
+
 func portOf(address string) string { return address[strings.LastIndex(address, ":")+1:] }
 
-// composeCommand is how compose is called here. Without it the test is skipped.
-func composeCommand(t testing.TB) []string {
+// needCompose skips a test where there is no engine, or no compose.
+func needCompose(t testing.TB) {
 	t.Helper()
-	works := func(command ...string) (string, bool) {
-		ctx, cancel := context.WithTimeout(t.Context(), composeStart)
-		defer cancel()
-		out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
-		if err != nil {
-			return fmt.Sprintf("%s: %v: %s", strings.Join(command, " "), err, bytes.TrimSpace(out)), false
-		}
-		return "", true
+	works := func(command ...string) error {
+		_, err := output(nil, command...)
+		return err
 	}
-	if why, ok := works("docker", "version", "--format", "{{.Server.Version}}"); !ok {
-		t.Skipf("no Docker engine: %s", why)
+	if err := works("docker", "version", "--format", "{{.Server.Version}}"); err != nil {
+		t.Skipf("no Docker engine: %v", err)
 	}
-	if _, ok := works("docker", "compose", "version"); ok {
-		return []string{"docker", "compose"}
+	if err := works("docker", "compose", "version"); err == nil {
+		return
 	}
-	if why, ok := works("docker-compose", "version"); !ok {
-		t.Skipf("neither docker compose nor docker-compose: %s", why)
+	if err := works("docker-compose", "version"); err != nil {
+		t.Skipf("neither docker compose nor docker-compose: %v", err)
 	}
-	return []string{"docker-compose"}
 }
 
 // repository is the folder of the module.
 func repository(t testing.TB) string {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/idnode/idnode").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(string(out))
-}
-
-// makeCertificates makes what `make certs` makes.
-func makeCertificates(t testing.TB, dir string) {
-	t.Helper()
-	out, err := exec.Command(Binary(t), "certs", dir, "--node", "A", "--node", "B", "--node", "C").CombinedOutput()
-	if err != nil {
-		t.Fatalf("idnode certs: %v\n%s", err, out)
-	}
-	// The containers run as their own user, which must be able to read them.
-	err = os.Chmod(dir, 0o755)
-	for _, tag := range []string{"A", "B", "C"} {
-		err = errors.Join(err, os.Chmod(filepath.Join(dir, tag+".key"), 0o644))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // Operator runs a command against a node from the host, with the administrator's
@@ -150,32 +139,34 @@ func (c *Compose) Operator(t testing.TB, n *Container, args ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// MakeCertificate makes the certificate of a further node.
-func (c *Compose) MakeCertificate(t testing.TB, tag string) {
+// Lose drops a node's container and its volume, as a lost disk does.
+func (n *Container) Lose(t testing.TB) {
 	t.Helper()
-	out, err := exec.Command(Binary(t), "certs", c.Certs, "--node", tag).CombinedOutput()
-	if err := errors.Join(err, os.Chmod(filepath.Join(c.Certs, tag+".key"), 0o644)); err != nil {
-		t.Fatalf("idnode certs: %v\n%s", err, out)
-	}
+	n.compose.docker(t, "rm", "--force", n.ID)
+	n.compose.docker(t, "volume", "rm", n.compose.project+"_"+strings.TrimPrefix(n.Service, "idnode-"))
 }
 
-// Also lets a further compose file count from now on.
-func (c *Compose) Also(file string) { c.command = append(c.command, "-f", file) }
-
-// RemoveVolume removes a volume that no container uses.
-func (c *Compose) RemoveVolume(t testing.TB, name string) {
+// LoadImage gives the engine the program under test as an image with a tag, and returns its name.
+func (c *Compose) LoadImage(t testing.TB, tag string) string {
 	t.Helper()
-	c.docker(t, "volume", "rm", c.project+"_"+name)
-}
-
-// loadImage gives the engine the image of the program under test.
-func (c *Compose) loadImage(t testing.TB, file string) {
-	t.Helper()
-	image, err := exec.Command(filepath.Join(repository(t), "deploy", "image"), Binary(t), c.image, runtime.GOARCH).Output()
+	name := c.project + ":" + tag
+	c.images = append(c.images, name)
+	file := filepath.Join(t.TempDir(), "image.tar")
+	image, err := exec.Command(filepath.Join(c.repository, "deploy", "image"), Binary(t), name, runtime.GOARCH).Output()
 	if err := errors.Join(err, os.WriteFile(file, image, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	c.docker(t, "load", "-q", "-i", file)
+	return name
+}
+
+// Make does what an operator does with one of the verbs of the Makefile, but builds nothing.
+func (c *Compose) Make(t testing.TB, args ...string) (string, error) {
+	t.Helper()
+	begin := time.Now()
+	out, err := outputWithin(makeLimit, c.env, append([]string{"make", "-C", c.repository, "-o", "build"}, args...)...)
+	t.Logf("make %s: %s", strings.Join(args, " "), time.Since(begin).Round(time.Second))
+	return out, err
 }
 
 // remove removes all that was made under the project's name. It goes on after
@@ -189,14 +180,14 @@ func (c *Compose) remove(t testing.TB) {
 	if out, err := c.run("down", "--volumes", "--remove-orphans", "--timeout", "2"); err != nil {
 		t.Errorf("removing the containers: %v\n%s", err, out)
 	}
-	if out, err := output(c.env, "docker", "rmi", "--force", c.image); err != nil {
+	if out, err := output(c.env, append([]string{"docker", "rmi", "--force"}, c.images...)...); err != nil {
 		t.Errorf("removing the image: %v\n%s", err, out)
 	}
 }
 
 // run runs a command of compose and returns what it printed.
 func (c *Compose) run(args ...string) (string, error) {
-	return output(c.env, append(c.command, args...)...)
+	return outputWithin(makeLimit, c.env, append([]string{filepath.Join(c.repository, "deploy", "compose")}, args...)...)
 }
 
 // Run runs a command of compose, which must succeed, and returns what it printed.
@@ -221,7 +212,11 @@ func (c *Compose) docker(t testing.TB, args ...string) string {
 // output runs a command in bounded time. The error has what it said on its
 // standard error.
 func output(env []string, command ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), composeLimit)
+	return outputWithin(composeLimit, env, command...)
+}
+
+func outputWithin(limit time.Duration, env []string, command ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env, cmd.WaitDelay = env, time.Second
@@ -319,6 +314,23 @@ func (c *Compose) Agree(t testing.TB) {
 		}
 		return nil
 	})
+}
+
+// MostDown returns how many containers were down at once since then, stopped or gone.
+func (c *Compose) MostDown(t testing.TB, since time.Time) (most int) {
+	t.Helper()
+	events := c.docker(t, "events", "--since", since.Format(time.RFC3339Nano), "--until", time.Now().Format(time.RFC3339Nano),
+		"--filter", "label=com.docker.compose.project="+c.project, "--filter", "event=start", "--filter", "event=die",
+		"--format", `{{.Action}} {{index .Actor.Attributes "com.docker.compose.service"}}`)
+	down := map[string]bool{}
+	for event := range strings.Lines(events) {
+		action, service, _ := strings.Cut(strings.TrimSpace(event), " ")
+		if down[service] = true; action == "start" {
+			delete(down, service)
+		}
+		most = max(most, len(down))
+	}
+	return most
 }
 
 // network is the name of the project's network.

@@ -64,7 +64,12 @@ func startProcess(t testing.TB, program string, env []string, log string, args [
 // that tests are told things by.
 func Command(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), Binary(t), args...)
+	return CommandOf(t, Binary(t), args...)
+}
+
+// CommandOf is such a command line of another program, as of another release.
+func CommandOf(t testing.TB, program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Env = cleanEnvironment()
 	return cmd
 }

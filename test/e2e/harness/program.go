@@ -48,6 +48,30 @@ func MutantBinary(t testing.TB, bug string) string {
 	return program(t, bug, "-overlay", overlay)
 }
 
+// releasedCommit has the commit of the newest release, seen from the root of the module.
+const releasedCommit = "test/compat/released"
+
+// Released is the path of the program of the newest release, with failpoints, which is built from
+// the history of this clone. A clone that lacks that commit, as a shallow one, has the program of
+// its own source in its place, and says so.
+func Released(t testing.TB) string {
+	t.Helper()
+	root := repository(t)
+	text, err := os.ReadFile(filepath.Join(root, releasedCommit))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit := strings.TrimSpace(string(text))
+	source := t.TempDir()
+	archive := exec.Command("sh", "-c", `git archive --format=tar "$1" | tar -x -C "$2" && test -e "$2/go.mod"`, "sh", commit, source)
+	archive.Dir = root
+	if out, err := archive.CombinedOutput(); err != nil {
+		t.Logf("this clone lacks the release's commit, so its own program stands for it: %v: %s", err, out)
+		return Binary(t)
+	}
+	return program(t, "released", "-C", source, "-trimpath")
+}
+
 // RemoveBinary deletes the programs that were built; for TestMain.
 func RemoveBinary() {
 	programs.Lock()
@@ -63,7 +87,7 @@ func program(t testing.TB, name string, flags ...string) string {
 	if path := programs.built[name]; path != "" {
 		return path
 	}
-	path, err := build(name, flags)
+	path, err := build(repository(t), name, flags)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,21 +95,15 @@ func program(t testing.TB, name string, flags ...string) string {
 	return path
 }
 
-func build(name string, flags []string) (path string, err error) {
+func build(root, name string, flags []string) (path string, err error) {
 	if programs.dir == "" {
 		if programs.dir, err = os.MkdirTemp("", "idnode-e2e-"); err != nil {
 			return "", err
 		}
 		programs.built = make(map[string]string)
 	}
-	// The tests may be in a module of their own, which does not have all that the
-	// program needs.
-	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/idnode/idnode").Output()
-	if err != nil {
-		return "", fmt.Errorf("find idnode: %w", err)
-	}
 	path = filepath.Join(programs.dir, "idnode-"+name)
-	return path, shared(strings.TrimSpace(string(root)), path, flags)
+	return path, shared(root, path, flags)
 }
 
 // shared builds the program where the tests of all packages build it, one at a time, and
@@ -104,7 +122,7 @@ func shared(root, path string, flags []string) error {
 		return err
 	}
 	cmd := exec.Command("go",
-		slices.Concat([]string{"build", "-tags", "grpcnotrace,failpoint", "-ldflags", "-s -w", "-o", kept}, flags, []string{"./cmd/idnode"})...)
+		slices.Concat([]string{"build"}, flags, []string{"-tags", "grpcnotrace,failpoint", "-ldflags", "-s -w", "-o", kept, "./cmd/idnode"})...)
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build idnode: %w\n%s", err, out)

@@ -11,6 +11,7 @@ import (
 // TestF34AllAddressesChange kills all nodes and starts them at other addresses, with lists that
 // are right: they find each other.
 func TestF34AllAddressesChange(t *testing.T) {
+	tier.Long(t)
 	r := start(t, harness.Config{Direct: true}, deadline)
 	for range r.cycles(t, 2, 50) {
 		r.traffic.Thick(t)

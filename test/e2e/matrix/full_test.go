@@ -32,7 +32,7 @@ func TestF13DiskFull(t *testing.T) {
 	tier.Long(t)
 	c := harness.NewCluster(t, harness.Config{Flags: []string{"--storage-low-mark", fmt.Sprint(lowMark)}})
 	for _, n := range c.Nodes {
-		mountSmall(t, n.DataDir)
+		harness.SmallDisk(t, n.DataDir, fmt.Sprintf("size=%d", smallDisk))
 	}
 	for _, n := range c.Nodes {
 		n.Start(t)
@@ -141,23 +141,6 @@ func awaitRefusals(t *testing.T, r *row, code string) {
 			return fmt.Errorf("%d", n)
 		}
 		return nil
-	})
-}
-
-// mountSmall makes a directory a disk of its own, and skips the test where that
-// is not allowed.
-func mountSmall(t *testing.T, dir string) {
-	t.Helper()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=700", smallDisk)); err != nil {
-		t.Skipf("no small disks here: mount: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
 	})
 }
 

@@ -1,6 +1,6 @@
 // Package matrix is the table of faults: a test for each kind, with traffic of
 // all kinds on all nodes of real processes, every answer recorded, and the whole
-// history judged at the end. docs/evidence/reliability.md shows the figures.
+// history judged at the end. README.md shows the figures.
 //
 // Each test is short by default, and then allows twice the times that are promised. IDNODE_E2E_CYCLES says how often each fault is
 // repeated; IDNODE_MATRIX=full repeats each as often as the table promises, and

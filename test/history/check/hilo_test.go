@@ -9,25 +9,50 @@ import (
 	"github.com/idnode/idnode/test/history/check"
 )
 
-func TestHiLo(t *testing.T) {
-	// got is a range, back a return of it, use a use of numbers of it.
-	rng := func(low, high, call, ret int64, options ...option) history.Op {
-		return op(history.Range, call, ret, append([]option{bounds(low, high), tag("A")}, options...)...)
-	}
-	back := func(low, high, last, call, ret int64, options ...option) history.Op {
-		return op(history.Return, call, ret, append([]option{bounds(low, high), returned(last)}, options...)...)
-	}
-	use := func(low, high, first, last, call int64, options ...option) history.Op {
-		return op(history.Use, call, call, append([]option{bounds(low, high), tag("A"), got(first, last)}, options...)...)
-	}
-	ignored := func(o *history.Op) { o.Returned = false }
-	for _, v := range []verdict{
+// rng is a range, back a return of it, and use a use of its numbers.
+func rng(low, high, call, ret int64, options ...option) history.Op {
+	return op(history.Range, call, ret, append([]option{bounds(low, high), tag("A")}, options...)...)
+}
+
+func back(low, high, last, call, ret int64, options ...option) history.Op {
+	return op(history.Return, call, ret, append([]option{bounds(low, high), returned(last)}, options...)...)
+}
+
+func use(low, high, first, last, call int64, options ...option) history.Op {
+	return op(history.Use, call, call, append([]option{bounds(low, high), tag("A"), got(first, last)}, options...)...)
+}
+
+func ignored(o *history.Op) { o.Returned = false }
+
+func TestHiLoRanges(t *testing.T) {
+	verdicts{
 		{"a range is given out twice", "hilo/overlap", []history.Op{rng(1, 32, 0, 1), rng(1, 32, 2, 3)}},
-		{"one High for two ranges", "hilo/high", []history.Op{rng(1, 32, 0, 1), back(1, 32, 0, 2, 3), rng(1, 32, 4, 5)}},
 		{"a number is used twice", "hilo/twice", []history.Op{
 			rng(1, 32, 0, 1), use(1, 32, 1, 5, 2), use(1, 32, 5, 5, 3),
 		}},
 		{"Max goes down without a return", "hilo/overlap", []history.Op{rng(1, 32, 0, 1), rng(33, 64, 2, 3), rng(33, 96, 4, 5)}},
+		{"a range whose answer was lost is a hole", "", []history.Op{
+			rng(1, 32, 0, 1), op(history.Range, 2, 3, unknown), rng(65, 96, 4, 5),
+		}},
+		{"a range ends below one that was there", "hilo/high", []history.Op{rng(33, 64, 0, 1), rng(1, 32, 2, 3)}},
+		{"a range of one node with another's tag", "hilo/tag", []history.Op{
+			rng(1, 32, 0, 1), rng(33, 64, 2, 3, tag("B")), use(33, 64, 33, 33, 4, tag("A")),
+		}},
+		{"a number of no range", "hilo/foreign", []history.Op{rng(1, 32, 0, 1), use(33, 64, 33, 33, 4)}},
+		{"a number beyond its range", "hilo/foreign", []history.Op{rng(1, 32, 0, 1), use(1, 32, 30, 33, 4)}},
+		{"a number before its range", "hilo/foreign", []history.Op{use(1, 32, 1, 1, 0), rng(1, 32, 1, 2)}},
+		{"a range smaller than asked for", "hilo/size", []history.Op{rng(1, 32, 0, 1, counts(64))}},
+		{"a range that wrapped", "hilo/size", []history.Op{rng(-5, 32, 0, 1)}},
+		{
+			"tags and databases are independent", "",
+			[]history.Op{rng(1, 32, 0, 1), rng(1, 32, 0, 1, db("other")), rng(1, 32, 0, 1, name("users"))},
+		},
+	}.run(t)
+}
+
+func TestHiLoReturns(t *testing.T) {
+	verdicts{
+		{"one High for two ranges", "hilo/high", []history.Op{rng(1, 32, 0, 1), back(1, 32, 0, 2, 3), rng(1, 32, 4, 5)}},
 		{
 			"a range after a return", "",
 			[]history.Op{rng(1, 32, 0, 1), back(1, 32, 10, 2, 3), rng(11, 42, 4, 5), use(1, 32, 1, 10, 6), use(11, 42, 11, 12, 7)},
@@ -40,9 +65,6 @@ func TestHiLo(t *testing.T) {
 		}},
 		{"a repeated return that does nothing", "", []history.Op{
 			rng(1, 32, 0, 1), back(1, 32, 10, 2, 3), rng(11, 33, 4, 5), back(1, 32, 10, 6, 7, ignored),
-		}},
-		{"a return with its request id again", "", []history.Op{
-			rng(1, 32, 0, 1), back(1, 32, 10, 2, 3, request("r")), rng(11, 33, 4, 5), back(1, 32, 10, 6, 7, request("r")),
 		}},
 		{"a return below its range", "hilo/return", []history.Op{rng(1, 32, 0, 1), rng(33, 64, 2, 3), back(33, 64, 20, 4, 5)}},
 		{"a return above its range", "hilo/return", []history.Op{rng(1, 32, 0, 1), back(1, 32, 40, 4, 5)}},
@@ -64,17 +86,27 @@ func TestHiLo(t *testing.T) {
 		{"a return of unknown outcome gives no used numbers back", "hilo/overlap", []history.Op{
 			rng(1, 32, 0, 1), back(1, 32, 10, 2, 3, unknown), rng(10, 33, 14, 15),
 		}},
-		{"a range whose answer was lost is a hole", "", []history.Op{
-			rng(1, 32, 0, 1), op(history.Range, 2, 3, unknown), rng(65, 96, 4, 5),
-		}},
-		{"a range ends below one that was there", "hilo/high", []history.Op{rng(33, 64, 0, 1), rng(1, 32, 2, 3)}},
-		{"a range of one node with another's tag", "hilo/tag", []history.Op{
-			rng(1, 32, 0, 1), rng(33, 64, 2, 3, tag("B")), use(33, 64, 33, 33, 4, tag("A")),
-		}},
-		{"a number of no range", "hilo/foreign", []history.Op{rng(1, 32, 0, 1), use(33, 64, 33, 33, 4)}},
-		{"a number beyond its range", "hilo/foreign", []history.Op{rng(1, 32, 0, 1), use(1, 32, 30, 33, 4)}},
 		{"a number that was given back", "hilo/foreign", []history.Op{rng(1, 32, 0, 1), back(1, 32, 10, 2, 3), use(1, 32, 11, 11, 4)}},
-		{"a number before its range", "hilo/foreign", []history.Op{use(1, 32, 1, 1, 0), rng(1, 32, 1, 2)}},
+	}.run(t)
+}
+
+func TestHiLoRetries(t *testing.T) {
+	verdicts{
+		{"a return with its request id again", "", []history.Op{
+			rng(1, 32, 0, 1), back(1, 32, 10, 2, 3, request("r")), rng(11, 33, 4, 5), back(1, 32, 10, 6, 7, request("r")),
+		}},
+		{"a range retried with its request id", "", []history.Op{
+			op(history.Range, 0, 1, unknown, request("r")), rng(33, 64, 2, 3), rng(1, 32, 4, 5, request("r")), rng(1, 32, 6, 7, request("r")),
+		}},
+		{"a range retried and answered again", "requests/answers", []history.Op{rng(1, 32, 2, 3, request("r")), rng(33, 64, 4, 5, request("r"))}},
+		{"a retried range with the second server's tag", "requests/answers", []history.Op{
+			rng(1, 32, 2, 3, request("r")), rng(1, 32, 4, 5, request("r"), tag("B")),
+		}},
+	}.run(t)
+}
+
+func TestHiLoReserves(t *testing.T) {
+	verdicts{
 		{"a range from a reserve below others", "", []history.Op{rng(65, 96, 0, 1), rng(1, 8, 2, 3, reserve), rng(9, 16, 4, 5, reserve)}},
 		{"a range from a reserve twice", "hilo/overlap", []history.Op{rng(1, 8, 2, 3, reserve), rng(1, 8, 4, 5, reserve)}},
 		{"a range from a reserve that was given before", "hilo/overlap", []history.Op{rng(1, 32, 0, 1), rng(9, 16, 2, 3, reserve)}},
@@ -95,13 +127,11 @@ func TestHiLo(t *testing.T) {
 		{"two reserves have the same numbers", "hilo/overlap", []history.Op{
 			rng(1, 8, 0, 1, reserve, request("r")), rng(1, 8, 2, 3, reserve, request("r"), tag("B")),
 		}},
-		{"a range retried with its request id", "", []history.Op{
-			op(history.Range, 0, 1, unknown, request("r")), rng(33, 64, 2, 3), rng(1, 32, 4, 5, request("r")), rng(1, 32, 6, 7, request("r")),
-		}},
-		{"a range retried and answered again", "requests/answers", []history.Op{rng(1, 32, 2, 3, request("r")), rng(33, 64, 4, 5, request("r"))}},
-		{"a retried range with the second server's tag", "requests/answers", []history.Op{
-			rng(1, 32, 2, 3, request("r")), rng(1, 32, 4, 5, request("r"), tag("B")),
-		}},
+	}.run(t)
+}
+
+func TestHiLoMergesAndSets(t *testing.T) {
+	verdicts{
 		{"a range below a merged value", "hilo/merged", []history.Op{
 			rng(1, 32, 0, 1), op(history.Merge, 2, 3, value(20)), op(history.Merge, 2, 4, value(5)), back(1, 32, 0, 5, 6), rng(1, 33, 7, 8),
 		}},
@@ -112,21 +142,13 @@ func TestHiLo(t *testing.T) {
 		{"a range above a merged value", "", []history.Op{
 			rng(1, 32, 0, 1), back(1, 32, 20, 2, 3), op(history.Merge, 2, 4, value(20)), rng(21, 52, 5, 6),
 		}},
-		{"a range smaller than asked for", "hilo/size", []history.Op{rng(1, 32, 0, 1, counts(64))}},
-		{"a range that wrapped", "hilo/size", []history.Op{rng(-5, 32, 0, 1)}},
-		{
-			"tags and databases are independent", "",
-			[]history.Op{rng(1, 32, 0, 1), rng(1, 32, 0, 1, db("other")), rng(1, 32, 0, 1, name("users"))},
-		},
 		{"two clients set the same numbers", "hilo/overlap", []history.Op{
 			op(history.Set, 0, 1, expected(0), value(32), result(32)), op(history.Set, 0, 1, expected(0), value(32), result(32)),
 		}},
 		{"a client sets, another gets the next range", "", []history.Op{
 			op(history.Set, 0, 1, expected(0), value(32), result(32)), rng(33, 64, 2, 3),
 		}},
-	} {
-		v.run(t, check.Options{})
-	}
+	}.run(t)
 }
 
 // A correct counter, as simple as can be, passes; the same history with one

@@ -23,7 +23,7 @@ func find(call, ret int64, key, state string, number int64) history.Op {
 }
 
 func TestSeries(t *testing.T) {
-	for _, v := range []verdict{
+	verdicts{
 		{"one after the other", "", []history.Op{take(1, 2, "a", 1), take(3, 4, "b", 2), take(5, 6, "a", 1)}},
 		{"two at once, the later first", "", []history.Op{take(1, 9, "a", 2), take(2, 8, "b", 1)}},
 		{"two keys have one number", "series/twice", []history.Op{take(1, 2, "a", 1), take(3, 4, "b", 1)}},
@@ -69,9 +69,7 @@ func TestSeries(t *testing.T) {
 			[]history.Op{take(1, 2, "a", 1), end(3, 0, "a", "voided", 0, unknown), end(4, 5, "a", "confirmed", 1), find(6, 7, "a", "confirmed", 1)},
 		},
 		{"another series", "", []history.Op{take(1, 2, "a", 1), take(3, 4, "a", 1, name("bills"))}},
-	} {
-		v.run(t, check.Options{})
-	}
+	}.run(t)
 }
 
 // TestSeriesOfRandomCalls: histories of a right series are right, and one in which two

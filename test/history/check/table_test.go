@@ -96,8 +96,17 @@ func next(v, call, ret int64, options ...option) history.Op {
 	return op(history.Next, call, ret, append([]option{got(v, v)}, options...)...)
 }
 
-func TestIdentities(t *testing.T) {
-	for _, v := range []verdict{
+type verdicts []verdict
+
+func (all verdicts) run(t *testing.T) {
+	t.Helper()
+	for _, v := range all {
+		v.run(t, check.Options{})
+	}
+}
+
+func TestIdentityValues(t *testing.T) {
+	verdicts{
 		{"both sides of a partition continue from the same value", "identities/twice", []history.Op{
 			next(1, 0, 1, node("A")), next(2, 2, 3, node("A")), next(2, 2, 9, node("B")),
 		}},
@@ -121,6 +130,19 @@ func TestIdentities(t *testing.T) {
 		{"a counter is made again from what exists", "identities/twice", []history.Op{
 			next(1, 0, 1), next(2, 2, 3), next(3, 4, 5), next(3, 6, 7),
 		}},
+		{"a requester gets another's block", "identities/twice", []history.Op{
+			op(history.Next, 0, 1, got(1, 5)), op(history.Next, 2, 3, got(1, 5)),
+		}},
+		{"fewer values than asked for", "identities/count", []history.Op{op(history.Next, 0, 1, got(1, 5), counts(6))}},
+		{"names and databases are independent", "", []history.Op{
+			next(1, 0, 1), next(1, 2, 3, name("users")), next(1, 4, 5, db("other")), next(2, 6, 7),
+		}},
+		{"a joined key: a/b and c, a and b/c", "", []history.Op{next(1, 0, 1, db("a/b"), name("c")), next(1, 2, 3, db("a"), name("b/c"))}},
+	}.run(t)
+}
+
+func TestIdentityHoles(t *testing.T) {
+	verdicts{
 		{"a cached block is dropped without a crash", "identities/hole", []history.Op{next(1, 0, 1), next(101, 2, 3)}},
 		{"a call whose answer was lost leaves a hole", "", []history.Op{
 			next(1, 0, 1), op(history.Next, 2, 3, unknown), next(3, 4, 5),
@@ -148,6 +170,11 @@ func TestIdentities(t *testing.T) {
 		{"a lost call comes to effect much later", "", []history.Op{
 			op(history.Next, 0, 1, unknown), next(1, 2, 3), next(2, 4, 5), next(4, 6, 7),
 		}},
+	}.run(t)
+}
+
+func TestIdentityRetries(t *testing.T) {
+	verdicts{
 		{"a retry is counted twice", "identities/hole", []history.Op{
 			op(history.Next, 0, 1, unknown, request("r")), next(2, 2, 3, request("r")), next(3, 4, 5),
 		}},
@@ -174,14 +201,11 @@ func TestIdentities(t *testing.T) {
 			next(1, 0, 1, request("r")), op(history.Next, 2, 3, got(2, 6), request("r")),
 		}},
 		{"one request id in two databases", "", []history.Op{next(1, 0, 1, request("r")), next(1, 2, 3, request("r"), db("other"))}},
-		{"a requester gets another's block", "identities/twice", []history.Op{
-			op(history.Next, 0, 1, got(1, 5)), op(history.Next, 2, 3, got(1, 5)),
-		}},
-		{"fewer values than asked for", "identities/count", []history.Op{op(history.Next, 0, 1, got(1, 5), counts(6))}},
-		{"names and databases are independent", "", []history.Op{
-			next(1, 0, 1), next(1, 2, 3, name("users")), next(1, 4, 5, db("other")), next(2, 6, 7),
-		}},
-		{"a joined key: a/b and c, a and b/c", "", []history.Op{next(1, 0, 1, db("a/b"), name("c")), next(1, 2, 3, db("a"), name("b/c"))}},
+	}.run(t)
+}
+
+func TestIdentityDeletions(t *testing.T) {
+	verdicts{
 		{"a dropped name goes on in its cache", "identities/hole", []history.Op{
 			next(1, 0, 1), op(history.Delete, 2, 3, forget, result(1)), next(2, 4, 5),
 		}},
@@ -193,16 +217,14 @@ func TestIdentities(t *testing.T) {
 		{"a forgotten name had another value", "identities/back", []history.Op{
 			next(1, 0, 1), next(2, 2, 3), op(history.Delete, 4, 5, forget, result(1)), next(1, 6, 7),
 		}},
-	} {
-		v.run(t, check.Options{})
-	}
+	}.run(t)
 }
 
 func TestSeedsAndReads(t *testing.T) {
 	seed := func(v, after, call, ret int64, options ...option) history.Op {
 		return op(history.Seed, call, ret, append([]option{value(v), result(after)}, options...)...)
 	}
-	for _, v := range []verdict{
+	verdicts{
 		{"explicit values collide with a cached block", "identities/twice", []history.Op{
 			next(1, 0, 1), seed(100, 100, 2, 3), op(history.Next, 4, 5, got(101, 110)), next(105, 6, 7),
 		}},
@@ -229,13 +251,11 @@ func TestSeedsAndReads(t *testing.T) {
 		{"a read sees what nobody took", "identities/hole", []history.Op{next(1, 0, 1), op(history.Get, 2, 3, result(2)), next(3, 4, 5)}},
 		{"a read sees a value before it was asked for", "identities/order", []history.Op{op(history.Get, 0, 1, result(1)), next(1, 2, 3)}},
 		{"a read within a block", "identities/back", []history.Op{op(history.Next, 0, 9, got(1, 5)), op(history.Get, 0, 9, result(3))}},
-	} {
-		v.run(t, check.Options{})
-	}
+	}.run(t)
 }
 
 func TestClaims(t *testing.T) {
-	for _, v := range []verdict{
+	verdicts{
 		{"a claimed value is stepped over", "", []history.Op{
 			next(1, 0, 1), op(history.Claim, 2, 3, value(2)), next(3, 4, 5),
 		}},
@@ -267,16 +287,14 @@ func TestClaims(t *testing.T) {
 		{"an id that is no number", "", []history.Op{
 			op(history.Claim, 0, 1, name(""), id("users/ayende")), next(1, 2, 3, name("users")),
 		}},
-	} {
-		v.run(t, check.Options{})
-	}
+	}.run(t)
 }
 
 func TestEtags(t *testing.T) {
 	etag := func(first, last, call, ret int64, n string) history.Op {
 		return op(history.Etag, call, ret, got(first, last), node(n), tag(n))
 	}
-	for _, v := range []verdict{
+	verdicts{
 		{"a clock set back resets the sequence", "etags/order", []history.Op{etag(50, 50, 0, 1, "A"), etag(7, 7, 2, 3, "A")}},
 		{
 			"a disk set back to an older copy", "etags/twice",
@@ -290,9 +308,7 @@ func TestEtags(t *testing.T) {
 		{"pieces side by side", "", []history.Op{
 			op(history.Etag, 0, 9, got(1, 4, 9, 12), node("A"), tag("A")), op(history.Etag, 0, 9, got(5, 8), node("A"), tag("A")),
 		}},
-	} {
-		v.run(t, check.Options{})
-	}
+	}.run(t)
 }
 
 func TestTagsAndHashes(t *testing.T) {
@@ -300,7 +316,7 @@ func TestTagsAndHashes(t *testing.T) {
 	hash := func(n string, index, h uint64, options ...option) history.Op {
 		return op(history.Hash, 0, 1, append([]option{node(n), at(index, h)}, options...)...)
 	}
-	for _, v := range []verdict{
+	verdicts{
 		{
 			"a tag is given again after its node was removed", "tags/tag",
 			[]history.Op{member("A", "one"), member("B", "two"), member("A", "three")},
@@ -310,9 +326,7 @@ func TestTagsAndHashes(t *testing.T) {
 		{"an entry is applied twice on one node", "hashes/differ", []history.Op{hash("A", 7, 1), hash("B", 7, 2)}},
 		{"hashes at other indexes", "", []history.Op{hash("A", 7, 1), hash("B", 8, 2), hash("C", 7, 1)}},
 		{"hashes of another cluster", "", []history.Op{hash("A", 7, 1), hash("A", 7, 2, id("restored"))}},
-	} {
-		v.run(t, check.Options{})
-	}
+	}.run(t)
 }
 
 func TestQuorum(t *testing.T) {
@@ -348,7 +362,7 @@ func TestQuorum(t *testing.T) {
 }
 
 func TestMalformed(t *testing.T) {
-	for _, v := range []verdict{
+	verdicts{
 		{"a deadline is no certain failure", "malformed", []history.Op{op(history.Next, 0, 1, failed, code("DEADLINE_EXCEEDED"))}},
 		{"a lost leader is no certain failure", "malformed", []history.Op{op(history.Next, 0, 1, failed, code("OUTCOME_UNKNOWN"))}},
 		{"a broken connection is no certain failure", "malformed", []history.Op{op(history.Next, 0, 1, failed, code(""))}},
@@ -357,9 +371,7 @@ func TestMalformed(t *testing.T) {
 		{"values backwards", "malformed", []history.Op{op(history.Next, 0, 1, got(3, 3, 1, 1))}},
 		{"no such kind", "malformed", []history.Op{op("nextt", 0, 1)}},
 		{"no outcome", "malformed", []history.Op{{Kind: history.Next, Return: 1}}},
-	} {
-		v.run(t, check.Options{})
-	}
+	}.run(t)
 }
 
 // What cannot be decided is no success.

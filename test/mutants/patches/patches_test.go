@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/idnode/idnode/test/tier"
 )
 
 const module = "github.com/idnode/idnode/"
@@ -109,6 +111,7 @@ func read(t *testing.T, file string) string {
 // TestPatchesCompile builds the product with as many bugs at a time as change
 // different files.
 func TestPatchesCompile(t *testing.T) {
+	tier.Long(t)
 	root := root(t)
 	readProduct(t, root)
 	for _, batch := range batches(all(t)) {

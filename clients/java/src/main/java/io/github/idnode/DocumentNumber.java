@@ -18,10 +18,11 @@ import java.util.List;
  * @param expires when its time ends; null for never
  * @param label what its caller said of it
  * @param reason that of a voided number
+ * @param note that of the range which an authority allotted
  */
 public record DocumentNumber(
     String key, String text, List<String> scope, long number, NumberState state, boolean overdue, LocalDate date, Instant taken,
-    Instant expires, String label, String reason) {
+    Instant expires, String label, String reason, String note) {
   /**
    * What confirm, void and release take.
    *
@@ -33,6 +34,6 @@ public record DocumentNumber(
     return new DocumentNumber(
         n.text("key"), n.text("text"), n.texts("scope"), n.number("number"), NumberState.valueOf(n.text("state").replace("NUMBER_STATE_", "")),
         n.flag("overdue"), n.text("date").isEmpty() ? null : LocalDate.parse(n.text("date")), n.time("taken"), n.time("expires"),
-        n.text("label"), n.text("reason"));
+        n.text("label"), n.text("reason"), n.text("note"));
   }
 }

@@ -131,7 +131,7 @@ public final class Snowflake implements AutoCloseable {
     if (layout != null) return layout.parts(id);
     Function<Answer, Optional<Lease.Layout>> read = answer -> answer.objects("pools") // In order, so the first is the one, if it is there.
         .filter(one -> one.text("name").equalsIgnoreCase(pool)).findFirst().map(one -> Lease.Layout.of(one.get("layout")));
-    var got = client.call(Call.Kind.READS, "WorkersService/ListPools", Map.of("prefix", pool, "pageSize", 1), options, read);
+    var got = client.call(Call.Kind.READS, "SnowflakeService/ListPools", Map.of("prefix", pool, "pageSize", 1), options, read);
     var missing = new Problem("there is no such pool", "not_found", "POOL_NOT_FOUND", "pool");
     return got.orElseThrow(() -> IdnodeException.of(missing, false, null)).parts(id);
   }
@@ -177,7 +177,7 @@ public final class Snowflake implements AutoCloseable {
   private void release(Lease lease, long next, long deadline) {
     try {
       var request = lease.request(pool, "next", String.valueOf(next));
-      client.call(deadline, Call.Kind.SERIES, "WorkersService/ReleaseWorker", request, options, answer -> true);
+      client.call(deadline, Call.Kind.SERIES, "SnowflakeService/ReleaseWorker", request, options, answer -> true);
     } catch (IdnodeException e) {
       if (e.reason() != Reason.LEASE_PASSED) throw e; // Else there is nothing to give back.
     }
@@ -217,7 +217,7 @@ public final class Snowflake implements AutoCloseable {
     try {
       clock = Clock.read();
       var request = Map.of("pool", pool, "holder", client.label(), "now", clock.text());
-      got = client.call(Call.Kind.ONCE, "WorkersService/AcquireWorker", request, options, Lease::new);
+      got = client.call(Call.Kind.ONCE, "SnowflakeService/AcquireWorker", request, options, Lease::new);
     } catch (Throwable e) { // The callers that wait must have it, whatever it is.
       failed = e instanceof IdnodeException known ? known : IdnodeClient.internal(e.toString(), e);
     }
@@ -249,7 +249,7 @@ public final class Snowflake implements AutoCloseable {
     try {
       if (System.currentTimeMillis() > clock.now()) clock = Clock.read(); // The machine may have slept.
       var request = lease.request(pool, "now", clock.text());
-      long until = client.call(Call.Kind.SERIES, "WorkersService/RenewWorker", request, options, answer -> answer.number("until"));
+      long until = client.call(Call.Kind.SERIES, "SnowflakeService/RenewWorker", request, options, answer -> answer.number("until"));
       lease.until = Math.max(until, lease.until);
     } catch (IdnodeException e) { // Ids are made to the end of the window all the same.
       part = 10;

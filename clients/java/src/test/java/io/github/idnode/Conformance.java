@@ -134,7 +134,8 @@ public final class Conformance {
       case "series.find" -> List.of(series.find(keys.get(0)));
       default -> throw new IllegalArgumentException(call);
     };
-    return got.stream().map(d -> d.key() + " " + d.text() + " " + d.number() + " " + d.state().name().toLowerCase(Locale.ROOT));
+    return got.stream().map(
+        d -> (d.key() + " " + d.text() + " " + d.number() + " " + d.state().name().toLowerCase(Locale.ROOT) + " " + d.note()).stripTrailing());
   }
 
   private static String text(Map<?, ?> args, String name) {
@@ -155,6 +156,7 @@ public final class Conformance {
 
   private static TakeOptions take(Map<?, ?> args) {
     var options = new TakeOptions().withLabel(text(args, "label"));
+    if (args.get("number") != null) options = options.withNumber(Long.parseLong(text(args, "number")), text(args, "because"));
     if (args.get("date") != null) options = options.withDate(LocalDate.parse(text(args, "date")));
     if (!(args.get("values") instanceof Map<?, ?> values)) return options;
     return options.withValues(values.entrySet().stream().collect(Collectors.toMap(e -> (String) e.getKey(), e -> (String) e.getValue())));
