@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -9,7 +10,6 @@ import (
 
 	goclient "github.com/idnode/idnode/client"
 	"github.com/idnode/idnode/test/e2e/harness"
-	"github.com/idnode/idnode/test/tier"
 )
 
 // newClient returns a client of these nodes.
@@ -37,8 +37,8 @@ func closeClient(t *testing.T, c *goclient.Client) {
 }
 
 // TestClientDuringFailovers kills leaders under callers of the Go client, and
-// then cuts one off: no caller sees an error, and the identity has exactly as
-// many values as there were calls.
+// then cuts one off: no caller sees an error, the identity has exactly as many
+// values as there were calls, and no number of the ranges comes twice.
 func TestClientDuringFailovers(t *testing.T) {
 	c := harness.StartCluster(t, harness.Config{})
 	ledger := harness.NewLedger(t)
@@ -62,29 +62,40 @@ func TestClientDuringFailovers(t *testing.T) {
 	c.Agree(t)
 }
 
-// callThroughClients has a client for each node, and callers of each, take
-// values until stop is called, which waits for them.
+// callThroughClients has a client for each node, and callers of each, take a value of an
+// identity and a number of a shared range by turns until stop is called, which
+// waits for them and closes the clients.
 func callThroughClients(t *testing.T, c *harness.Cluster, ledger *harness.Ledger) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var callers sync.WaitGroup
+	var clients []*goclient.Client
 	for i := range c.Nodes {
 		cl := newClient(t, append(c.Nodes[i:len(c.Nodes):len(c.Nodes)], c.Nodes[:i]...)...)
+		clients = append(clients, cl)
 		for k := range 8 {
+			who := fmt.Sprintf("caller %d of client %d", k, i)
 			callers.Go(func() {
 				for ctx.Err() == nil {
 					v, err := cl.Identity("called").Next(context.Background())
-					if err != nil {
-						t.Errorf("client %d: %v", i, err)
+					number, failed := cl.HiLo("users").Next(context.Background())
+					if err := errors.Join(err, failed); err != nil {
+						t.Errorf("%s: %v", who, err)
 						return
 					}
-					ledger.Record("called", fmt.Sprintf("caller %d of client %d", k, i), v, v)
+					ledger.Record("called", who, v, v)
+					ledger.Record("users", who, number.Value(), number.Value())
 				}
 			})
 		}
 	}
-	stop = func() { cancel(); callers.Wait() }
-	t.Cleanup(stop)
-	return stop
+	t.Cleanup(cancel)
+	return func() {
+		cancel()
+		callers.Wait()
+		for _, cl := range clients {
+			closeClient(t, cl)
+		}
+	}
 }
 
 // moreThan waits until the counter has given n more numbers.
@@ -97,67 +108,4 @@ func moreThan(t *testing.T, ledger *harness.Ledger, counter string, n int64) {
 		}
 		return nil
 	})
-}
-
-// TestClientHandles restarts three clients one after the other, again and again,
-// in the middle of their ranges: no number comes twice, and none is missing.
-func TestClientHandles(t *testing.T) {
-	c := harness.StartCluster(t, harness.Config{})
-	ledger := harness.NewLedger(t)
-	for round := range 3 {
-		var clients []*goclient.Client
-		for range c.Nodes {
-			clients = append(clients, newClient(t, c.Nodes...))
-		}
-		for i, cl := range clients {
-			useHandle(t, cl, ledger, fmt.Sprintf("client %d in round %d", i, round), 500+100*i)
-			// Each begins where the one before it gave the rest back.
-			closeClient(t, cl)
-		}
-	}
-	if n, greatest := ledger.Count("users"), ledger.Max("users"); n != greatest {
-		t.Errorf("%d numbers were taken, the greatest is %d", n, greatest)
-	}
-}
-
-// TestClientHandlesTogether has three clients use the same collection at the
-// same time while the leader is killed: no number comes twice, no call fails.
-func TestClientHandlesTogether(t *testing.T) {
-	tier.Long(t)
-	c := harness.StartCluster(t, harness.Config{})
-	ledger := harness.NewLedger(t)
-	var users sync.WaitGroup
-	for i := range c.Nodes {
-		cl := newClient(t, append(c.Nodes[i:len(c.Nodes):len(c.Nodes)], c.Nodes[:i]...)...)
-		users.Go(func() { useHandle(t, cl, ledger, fmt.Sprintf("client %d", i), 20_000) })
-	}
-	leader := c.Leader(t)
-	moreThan(t, ledger, "users", 1000)
-	leader.Process.Kill()
-	users.Wait()
-	leader.Start(t)
-	c.WaitReady(t)
-	if n := ledger.Count("users"); n != 60_000 {
-		t.Errorf("%d different numbers", n)
-	}
-}
-
-// useHandle takes n numbers with several goroutines.
-func useHandle(t *testing.T, cl *goclient.Client, ledger *harness.Ledger, who string, n int) {
-	g := cl.HiLo("users")
-	const goroutines = 10
-	var wg sync.WaitGroup
-	for range goroutines {
-		wg.Go(func() {
-			for range n / goroutines {
-				number, err := g.Next(context.Background())
-				if err != nil {
-					t.Errorf("%s: %v", who, err)
-					return
-				}
-				ledger.Record("users", who, number.Value(), number.Value())
-			}
-		})
-	}
-	wg.Wait()
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -97,31 +96,6 @@ func view(t *testing.T, n *harness.Node) *idnodev1.GetStatusResponse {
 		t.Fatal(err)
 	}
 	return s
-}
-
-// TestEmptiedDataDirectory: a node that lost its data must not come back under
-// its old tag; the others go on.
-func TestEmptiedDataDirectory(t *testing.T) {
-	c := harness.StartCluster(t, harness.Config{})
-	ledger := harness.NewLedger(t)
-	for _, n := range c.Nodes {
-		take(t, n, ledger, "orders")
-	}
-	lost := c.Others(c.Leader(t))[0]
-	lost.Process.Kill()
-	if err := os.RemoveAll(lost.DataDir); err != nil {
-		t.Fatal(err)
-	}
-	lost.Start(t)
-	if code := lost.Process.Wait(t, 20*time.Second); code == 0 {
-		t.Error("a node that lost its data ended with exit code 0")
-	}
-	if out := lost.Process.Tail(5); !strings.Contains(out, "cluster remove "+lost.Tag) {
-		t.Errorf("the error does not say what to do:\n%s", out)
-	}
-	for _, n := range c.Others(lost) {
-		take(t, n, ledger, "orders")
-	}
 }
 
 // TestPlannedRestartLeavesNoHole: after a clean stop of all nodes etags and

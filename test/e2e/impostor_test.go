@@ -2,19 +2,14 @@ package e2e
 
 import (
 	"context"
-	"crypto/tls"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/idnode/idnode/client/idnodev1"
-	"github.com/idnode/idnode/cluster/transport"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/tier"
 )
@@ -226,7 +221,7 @@ func TestForeignCertificate(t *testing.T) {
 	certs := certificates(t)
 	c := harness.StartCluster(t, harness.Config{Certs: certs})
 	ledger := harness.NewLedger(t)
-	stays, robbed, away := c.Nodes[0], c.Nodes[1], c.Nodes[2]
+	stays, robbed := c.Nodes[0], c.Nodes[1]
 	for _, n := range c.Nodes {
 		take(t, n, ledger, "orders")
 	}
@@ -248,18 +243,6 @@ func TestForeignCertificate(t *testing.T) {
 	thief.Start(t)
 	ends(t, thief, "belongs to node B")
 
-	// It tells others that it is B, against its certificate.
-	for _, n := range []*harness.Node{stays, away} {
-		as := newGreeting(t, stays, "B", n.Tag)
-		if got := as.say(t, n.Raft, harness.ClientTLS(t, certs, "X"), n.Tag); got != transport.WrongCertificate {
-			t.Errorf("node %s answers B with the certificate of X: %s", n.Tag, got)
-		}
-		if got := as.say(t, n.Raft, harness.ClientTLS(t, certs, "B"), n.Tag); got != transport.OK {
-			t.Errorf("node %s answers B with its own certificate: %s", n.Tag, got)
-		}
-		take(t, n, ledger, "orders")
-	}
-
 	// With its own certificate the node is welcome.
 	robbed.Start(t)
 	c.WaitReady(t)
@@ -272,93 +255,6 @@ func TestForeignCertificate(t *testing.T) {
 
 // diskBytes is how long the end of a greeting is, which says how far the disk is.
 const diskBytes = 1 + 6*8
-
-// greeting is what a Raft connection begins with.
-type greeting struct{ cluster, dialler, target string }
-
-// newGreeting says that the member with the tag from dials the one with the tag
-// to, as n knows them.
-func newGreeting(t *testing.T, n *harness.Node, from, to string) greeting {
-	t.Helper()
-	s := view(t, n)
-	g := greeting{cluster: s.ClusterId}
-	for _, m := range s.Members {
-		if m.Tag == from {
-			g.dialler = m.Id
-		}
-		if m.Tag == to {
-			g.target = m.Id
-		}
-	}
-	return g
-}
-
-// say opens a Raft connection to addr with the greeting, and returns the answer.
-// tls is nil for a plain connection; name is who must be at the other end. It says
-// that an operator trusts its data, or it would be refused as set back.
-func (g greeting) say(t *testing.T, addr string, cfg *tls.Config, name string) transport.Status {
-	t.Helper()
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if cfg != nil {
-		cfg.ServerName = name
-		conn = tls.Client(conn, cfg)
-	}
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	const opening = "idnraft\x01"
-	hello := []byte(opening + "\x00") // the purpose: Raft's messages
-	for _, part := range []string{g.cluster, g.dialler, g.target} {
-		raw, err := hex.DecodeString(part)
-		if err != nil || len(raw) != 16 {
-			t.Fatalf("%q is no id: %v", part, err)
-		}
-		hello = append(hello, raw...)
-	}
-	progress := make([]byte, diskBytes) // trusted, and the number of starts, and no log
-	progress[0], progress[8] = 1, 1
-	if _, err := conn.Write(append(append(hello, "instance"...), progress...)); err != nil {
-		t.Fatal(err)
-	}
-	answer := make([]byte, len(opening)+1)
-	if _, err := io.ReadFull(conn, answer); err != nil {
-		t.Fatal(err)
-	}
-	return transport.Status(answer[len(opening)])
-}
-
-// TestRaftPortRefuses: a dialler that says that it is a living member, or names
-// the wrong cluster, sender or receiver, is refused before Raft hears of it.
-func TestRaftPortRefuses(t *testing.T) {
-	c := harness.StartCluster(t, harness.Config{})
-	ledger := harness.NewLedger(t)
-	good := newGreeting(t, c.Nodes[0], "B", "A")
-	stranger := strings.Repeat("5a", 16)
-	harness.MeasureStalls(t).Judge(t, func() error {
-		return undisturbed(t, c, ledger, func() {
-			for _, forged := range []struct {
-				name string
-				as   greeting
-				want transport.Status
-			}{
-				{"a member that lives", good, transport.Impostor},
-				{"the node itself", greeting{good.cluster, good.target, good.target}, transport.Impostor},
-				{"no member", greeting{good.cluster, stranger, good.target}, transport.NotMember},
-				{"another cluster", greeting{stranger, good.dialler, good.target}, transport.WrongCluster},
-				{"another node is meant", greeting{good.cluster, good.dialler, stranger}, transport.WrongTarget},
-			} {
-				if got := forged.as.say(t, c.Nodes[0].Raft, nil, ""); got != forged.want {
-					t.Errorf("%s: %s, want %s", forged.name, got, forged.want)
-				}
-			}
-		})
-	})
-	c.Agree(t)
-}
 
 // startForeign starts a node with another cluster's directory in the place of a member
 // that is down, and waits until it ends.

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -147,60 +146,5 @@ func fill(t *testing.T, n *harness.Node, entries int) {
 			_, err := n.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: fmt.Sprint("fill", i%7)})
 			return err
 		})
-	}
-}
-
-// TestRetryDuringFailovers has callers that repeat every call with the same
-// request id until it is answered, while leaders are killed: every name must
-// have exactly as many values as calls, without a hole.
-func TestRetryDuringFailovers(t *testing.T) {
-	c := harness.StartCluster(t, harness.Config{})
-	ledger := harness.NewLedger(t)
-	ctx, stop := context.WithCancel(context.Background())
-	var callers sync.WaitGroup
-	for i := range 16 {
-		callers.Go(func() {
-			for k := 0; ctx.Err() == nil; k++ {
-				untilAnswered(t, c, ledger, i, k)
-			}
-		})
-	}
-	for range cycles(t, 2) {
-		leader := c.Leader(t)
-		before := ledger.Count("exact")
-		leader.Process.Kill()
-		harness.Eventually(t, 15*time.Second, "ids after the fail-over", func(context.Context) error {
-			if ledger.Count("exact") < before+100 {
-				return fmt.Errorf("%d", ledger.Count("exact")-before)
-			}
-			return nil
-		})
-		leader.Start(t)
-		c.WaitReady(t)
-	}
-	stop()
-	callers.Wait()
-	if n, greatest := ledger.Count("exact"), ledger.Max("exact"); n != greatest {
-		t.Errorf("%d calls were answered, but the counter is at %d", n, greatest)
-	}
-}
-
-// untilAnswered repeats one call on changing nodes until it is answered.
-func untilAnswered(t *testing.T, c *harness.Cluster, ledger *harness.Ledger, caller, k int) {
-	id := fmt.Sprintf("%d-%d", caller, k)
-	deadline := time.Now().Add(30 * time.Second)
-	for try := 0; ; try++ {
-		n := c.Nodes[(caller+try)%len(c.Nodes)]
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		r, err := n.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "exact", RequestId: &idnodev1.RequestId{Id: id}})
-		cancel()
-		if err == nil {
-			ledger.Record("exact", id, r.Blocks[0].First, r.Blocks[0].Last)
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Errorf("call %s was not answered for 30 s: %v", id, err)
-			return
-		}
 	}
 }

@@ -71,58 +71,6 @@ func storageFull(t *testing.T, n *harness.Node, ledger *harness.Ledger) {
 	stillGives(t, n, ledger)
 }
 
-// TestStorageFull: with the disks of a quorum nearly full, every call that would write
-// is refused before anything is; the rest goes on.
-func TestStorageFull(t *testing.T) {
-	tier.Long(t)
-	c := harness.StartCluster(t, harness.Config{})
-	ledger := harness.NewLedger(t)
-	leader := c.Leader(t)
-	low, other := c.Others(leader)[0], c.Others(leader)[1]
-	last := take(t, leader, ledger, "orders")
-	goesOn := func(when string) {
-		t.Helper()
-		for _, n := range c.Nodes {
-			v := take(t, n, ledger, "orders")
-			if v != last+1 {
-				t.Errorf("%s: orders/%d after %d: a refused call took a value", when, v, last)
-			}
-			last = v
-		}
-	}
-
-	nearlyFull(t, low)
-	c.WaitReady(t)
-	goesOn("one follower's disk is nearly full")
-
-	nearlyFull(t, other)
-	for _, n := range c.Nodes {
-		storageFull(t, n, ledger)
-	}
-	// A new leader writes entries of its own, so only looks within one term compare.
-	harness.Eventually(t, time.Minute, "two looks within one term", func(context.Context) error {
-		before := view(t, leader)
-		for _, n := range c.Nodes {
-			storageFull(t, n, ledger)
-		}
-		after := view(t, leader)
-		if after.Term != before.Term {
-			return fmt.Errorf("terms %d and %d", before.Term, after.Term)
-		}
-		if after.AppliedIndex != before.AppliedIndex {
-			t.Errorf("refused calls wrote %d log entries", after.AppliedIndex-before.AppliedIndex)
-		}
-		return nil
-	})
-	for _, n := range []*harness.Node{low, other} {
-		n.Process.Stop(t)
-		n.Start(t)
-		n.WaitReady(t)
-	}
-	goesOn("all disks have space again")
-	c.Agree(t)
-}
-
 // TestInodesUsedUp: a disk without an inode is as one without room. The nodes go on, start
 // again, and are whole when there are inodes.
 func TestInodesUsedUp(t *testing.T) {

@@ -130,29 +130,6 @@ func letsIn(t *testing.T, c *harness.Cluster, n *harness.Node, tag string, cfg *
 	return err == nil && answer[len(answer)-1] == 0
 }
 
-// TestPageOverTLS: over TLS the page is for those with a certificate.
-func TestPageOverTLS(t *testing.T) {
-	certs := certificates(t)
-	c := harness.StartCluster(t, harness.Config{Size: 1, Certs: certs})
-	target := "https://" + c.Nodes[0].HTTP + "/"
-	for name, allowed := range map[string]bool{"client": true, "": false} {
-		transport := &http.Transport{TLSClientConfig: harness.ClientTLS(t, certs, name)}
-		answer, err := (&http.Client{Transport: transport, Timeout: 20 * time.Second}).Get(target)
-		transport.CloseIdleConnections()
-		if err != nil {
-			if allowed {
-				t.Error(err)
-			}
-			continue
-		}
-		answer.Body.Close()
-		policy := answer.Header.Get("Content-Security-Policy")
-		if !allowed || answer.StatusCode != http.StatusOK || !strings.Contains(policy, "frame-ancestors 'none'") {
-			t.Errorf("with the certificate %q: %d, %q", name, answer.StatusCode, policy)
-		}
-	}
-}
-
 // TestJSONOverTLS: a call as JSON has the rights of its certificate, and without one
 // there is no call.
 func TestJSONOverTLS(t *testing.T) {
