@@ -20,7 +20,7 @@ import (
 
 // TestEntriesKept plays the entries that a release made of the transcripts and of the encodings in op/testdata, in
 // which every operation occurs. The state has the release's hash after each, and the release's snapshot has the hash
-// of the last.
+// of the last. One that begins with the release's snapshot of half of them has the same hashes from there on.
 func TestEntriesKept(t *testing.T) {
 	if compat.Golden() {
 		writeEntries(t)
@@ -37,8 +37,9 @@ func writeEntries(t *testing.T) {
 	logs := map[string][]testEntry{"encodings": encodings(t)}
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) { logs[filepath.Base(path)] = transcribed(t, path) })
 	for name, log := range logs {
-		entries, snapshot := recorded(t, log)
+		entries, half, snapshot := recorded(t, log)
 		compat.File(t, compat.Equal, "entries/"+name, entries)
+		compat.File(t, compat.Data, "halves/"+name, half)
 		compat.File(t, compat.Data, "snapshots/"+name, snapshot)
 		for _, e := range log {
 			operationsIn(t, e.data, occur)
@@ -55,33 +56,47 @@ func writeEntries(t *testing.T) {
 // later is above every format: a transcript raises it.
 var later = Config{MaxFormat: 99}
 
-// played compares the states that the entries of one file make, and its snapshot.
+// played compares the states that the entries of one file make, from the first on and from the snapshot of the first
+// half, and its snapshot of all.
 func played(t *testing.T, name string) {
 	t.Helper()
-	entries := compat.File(t, compat.Equal, "entries/"+name, nil)
-	snapshot := compat.File(t, compat.Data, "snapshots/"+name, nil)
-	state := New(later)
-	for line := range strings.Lines(string(entries)) {
+	states := map[string]*State{"no state": New(later), "half": kept(t, "halves/"+name)}
+	middle, _ := states["half"].Hash()
+	for line := range strings.Lines(string(compat.File(t, compat.Equal, "entries/"+name, nil))) {
 		var index, want uint64
 		var entry []byte
 		if _, err := fmt.Sscanf(line, "%d %x %x", &index, &want, &entry); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := state.Apply(index, entry); err != nil {
-			t.Fatalf("%q would be broken: entry %d of %s: %v", compat.Data, index, name, err)
-		}
-		if _, hash := state.Hash(); hash != want {
-			t.Fatalf("%q would be broken: entry %d of %s makes another state", compat.Equal, index, name)
+		for from, state := range states {
+			if from == "half" && index <= middle {
+				continue
+			}
+			if _, err := state.Apply(index, entry); err != nil {
+				t.Fatalf("%q would be broken: entry %d of %s from %s on: %v", compat.Data, index, name, from, err)
+			}
+			if _, hash := state.Hash(); hash != want {
+				t.Fatalf("%q would be broken: entry %d of %s from %s on makes another state", compat.Equal, index, name, from)
+			}
 		}
 	}
-	old := New(later)
-	if err := old.Restore(bytes.NewReader(snapshot)); err != nil {
-		t.Fatalf("%q would be broken: snapshot of %s: %v", compat.Data, name, err)
+	index, hash := states["no state"].Hash()
+	if i, _ := states["half"].Hash(); i != index || middle == index {
+		t.Errorf("%s goes to %d, and from its half of %d to %d", name, index, middle, i)
 	}
-	index, hash := state.Hash()
-	if i, h := old.Hash(); i != index || h != hash {
+	if i, h := kept(t, "snapshots/"+name).Hash(); i != index || h != hash {
 		t.Errorf("%q would be broken: the snapshot of %s is another state", compat.Equal, name)
 	}
+}
+
+// kept is the state of a snapshot of the release.
+func kept(t *testing.T, file string) *State {
+	t.Helper()
+	state := New(later)
+	if err := state.Restore(bytes.NewReader(compat.File(t, compat.Data, file, nil))); err != nil {
+		t.Fatalf("%q would be broken: %s: %v", compat.Data, file, err)
+	}
+	return state
 }
 
 // transcribed are a transcript's entries up to where it recovers from a disaster.
@@ -118,19 +133,23 @@ func encodings(t *testing.T) []testEntry {
 	return l.entries
 }
 
-// recorded has index, hash and bytes of each entry in a line, and the snapshot of the state after them.
-func recorded(t *testing.T, all []testEntry) (entries, snapshot []byte) {
+// recorded has index, hash and bytes of each entry in a line, and the snapshots of the states after half of them and
+// after all.
+func recorded(t *testing.T, log []testEntry) (entries, half, all []byte) {
 	t.Helper()
 	state := New(later)
 	var lines bytes.Buffer
-	for _, e := range all {
+	for i, e := range log {
+		if i == len(log)/2 {
+			half = snapshotOf(t, state)
+		}
 		if _, err := state.Apply(e.index, e.data); err != nil {
 			t.Fatal(err)
 		}
 		_, hash := state.Hash()
 		fmt.Fprintf(&lines, "%d %016x %s\n", e.index, hash, hex.EncodeToString(e.data))
 	}
-	return lines.Bytes(), snapshotOf(t, state)
+	return lines.Bytes(), half, snapshotOf(t, state)
 }
 
 // operationsIn notes which operations an entry has.
