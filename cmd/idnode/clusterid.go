@@ -15,11 +15,12 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/service"
 )
 
 // reasonOtherCluster is the reason of a call that would go to another cluster.
-const reasonOtherCluster = service.ReasonOtherCluster
+const reasonOtherCluster = apierror.ReasonOtherCluster
 
 const (
 	// settleWithin bounds the question for the cluster; the calls say why no endpoint answers.

@@ -182,6 +182,9 @@ var parts = []part{
 		},
 	},
 
+	// The error of a call, which use cases return and each API writes.
+	{folder: "server/apierror", floor: 1, not: []string{"cluster", "fsm"}, modules: []string{grpcCodes}},
+
 	// The Go client, which programs outside import.
 	{folder: "client", floor: 1, modules: []string{genproto, grpc, pluralize, protobuf}},
 
@@ -195,7 +198,7 @@ var parts = []part{
 	// The use cases, which know no Raft, and the calls between nodes.
 	{
 		folder: "server/service", floor: 2, beside: []string{"server/etags", "server/reserve"}, not: []string{"cluster", "etag/boltetag"},
-		modules: []string{grpcCodes, protobuf, uuid, xsync, xtime},
+		modules: []string{protobuf, uuid, xsync, xtime},
 	},
 	{folder: "server/reserve", floor: 2, not: []string{"cluster"}, modules: []string{protobuf}},
 	{folder: "server/etags", floor: 2, not: []string{"cluster", "etag/boltetag"}, modules: []string{protobuf}},

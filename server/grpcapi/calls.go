@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/calllog"
 	"github.com/idnode/idnode/server/service"
 )
@@ -95,14 +96,14 @@ func (s *services) make(
 ) error {
 	if timeout := call.GetTimeout(); timeout != nil {
 		if timeout.CheckValid() != nil || timeout.AsDuration() <= 0 {
-			return s.log.refuse(badRequest(service.ReasonInvalidTimeout, "timeout", "the timeout is not a time above zero"))
+			return s.log.refuse(badRequest(apierror.ReasonInvalidTimeout, "timeout", "the timeout is not a time above zero"))
 		}
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout.AsDuration())
 		defer cancel()
 	}
 	if field == nil {
-		return s.log.refuse(badRequest(service.ReasonInvalidRequest, "call", "the call is empty, or one that this node does not know"))
+		return s.log.refuse(badRequest(apierror.ReasonInvalidRequest, "call", "the call is empty, or one that this node does not know"))
 	}
 	answer, err := method.make(ctx, s.Service, call.ProtoReflect().Get(field).Message().Interface())
 	if err == nil {
@@ -116,6 +117,6 @@ func errorMessage(err error) *idnodev1.Error {
 	return &idnodev1.Error{Code: st.GetCode(), Message: st.GetMessage(), Details: st.GetDetails()}
 }
 
-func badRequest(reason, field, message string) *service.Error {
-	return &service.Error{Code: service.InvalidArgument, Reason: reason, Field: field, Message: message}
+func badRequest(reason, field, message string) *apierror.Error {
+	return &apierror.Error{Code: apierror.CodeInvalidArgument, Reason: reason, Field: field, Message: message}
 }

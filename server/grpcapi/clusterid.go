@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/service"
 )
 
@@ -38,7 +39,7 @@ func (c ownCluster) check(ctx context.Context) error {
 		err = c.id.Check(metadata.ValueFromIncomingContext(ctx, clusterIDKey))
 	}
 	if err != nil {
-		return c.log.refuse(service.ErrorOf(err))
+		return c.log.refuse(apierror.Of(err))
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // TestCallsForAnotherCluster: each method of the port refuses a call whose metadata names another
@@ -33,7 +33,7 @@ func TestCallsForAnotherCluster(t *testing.T) {
 		for _, m := range info.Methods {
 			method := "/" + name + "/" + m.Name
 			for _, ids := range [][]string{{"b1"}, {""}, {"A0"}, {"a0", "b1"}} {
-				wantStatus(t, call(method, ids...), codes.FailedPrecondition, service.ReasonOtherCluster, "")
+				wantStatus(t, call(method, ids...), codes.FailedPrecondition, apierror.ReasonOtherCluster, "")
 			}
 			methods++
 		}
@@ -48,7 +48,7 @@ func TestCallsForAnotherCluster(t *testing.T) {
 		}
 	}
 	own = ""
-	if retry := wantStatus(t, call(status, "a0"), codes.Unavailable, service.ReasonStarting, ""); retry == 0 {
+	if retry := wantStatus(t, call(status, "a0"), codes.Unavailable, apierror.ReasonStarting, ""); retry == 0 {
 		t.Error("a node without a cluster says no pause")
 	}
 	if err := call(status); err != nil {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/service"
 )
@@ -41,7 +42,7 @@ func certificateEnded(ctx context.Context) error {
 	}
 	info, secured := p.AuthInfo.(credentials.TLSInfo)
 	if at, known := p.Addr.(interface{ Ended() bool }); known && secured && at.Ended() {
-		return service.CertificateEnded(info.State.PeerCertificates[0])
+		return apierror.CertificateEnded(info.State.PeerCertificates[0])
 	}
 	return nil
 }
@@ -79,7 +80,7 @@ func (l *requestLog) beginCall(to *budget.Connection, method string) (end func()
 	case strings.HasPrefix(method, healthPrefix):
 		return func() {}, nil
 	case !to.Begin():
-		return nil, l.refuse(service.ErrOverloaded)
+		return nil, l.refuse(apierror.ErrOverloaded)
 	default:
 		return to.End, nil
 	}
@@ -114,7 +115,7 @@ func (l *requestLog) counted(ctx context.Context, to *budget.Connection, req any
 	if method != healthv1.Health_Check_FullMethodName {
 		bytes := callBytes + int64(proto.Size(req.(proto.Message))) + answerBytes(req)
 		if !takeFor(method, to, bytes) {
-			return nil, l.refuse(service.ErrOverloaded)
+			return nil, l.refuse(apierror.ErrOverloaded)
 		}
 		defer to.Give(bytes)
 	}
@@ -140,7 +141,7 @@ func (l *requestLog) countedStream(srv any, stream grpc.ServerStream, info *grpc
 	}
 	defer end()
 	if !to.Take(streamBytes) {
-		return l.refuse(service.ErrOverloaded)
+		return l.refuse(apierror.ErrOverloaded)
 	}
 	defer to.Give(streamBytes)
 	return handler(srv, countedStream{stream, l, to})
@@ -159,10 +160,10 @@ func (s countedStream) SendMsg(m any) error {
 		return s.ServerStream.SendMsg(m)
 	}
 	if err := certificateEnded(s.Context()); err != nil {
-		return s.log.refuse(service.ErrorOf(err))
+		return s.log.refuse(apierror.Of(err))
 	}
 	if s.to.Full() {
-		return s.log.refuse(service.ErrOverloaded)
+		return s.log.refuse(apierror.ErrOverloaded)
 	}
 	e, err := encode(message, s.to)
 	if err != nil {

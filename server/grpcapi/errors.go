@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // ErrorDomain is the domain of every google.rpc.ErrorInfo of idnode.
@@ -16,17 +16,17 @@ const ErrorDomain = "idnode"
 
 // statusError returns err as a gRPC status: with an ErrorInfo, a BadRequest if a field is
 // invalid, and a RetryInfo if the same call may be tried again. A status is returned unchanged.
-// Any other error that is not a *service.Error becomes INTERNAL, without its text.
+// Any other error that is not an *apierror.Error becomes INTERNAL, without its text.
 func statusError(err error) error {
 	if err == nil {
 		return nil
 	}
-	e, ok := errors.AsType[*service.Error](err)
+	e, ok := errors.AsType[*apierror.Error](err)
 	if !ok {
 		if _, is := status.FromError(err); is {
 			return err
 		}
-		e = service.ErrorOf(err)
+		e = apierror.Of(err)
 	}
 	st := status.New(e.Code, e.Message)
 	if detailed, err := st.WithDetails(details(e)...); err == nil {
@@ -35,7 +35,7 @@ func statusError(err error) error {
 	return st.Err()
 }
 
-func details(e *service.Error) []protoadapt.MessageV1 {
+func details(e *apierror.Error) []protoadapt.MessageV1 {
 	list := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: e.Reason, Domain: ErrorDomain}}
 	if e.Field != "" {
 		list = append(list, &errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{

@@ -14,8 +14,8 @@ import (
 
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/wire"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/budget"
-	"github.com/idnode/idnode/server/service"
 )
 
 const (
@@ -100,12 +100,12 @@ func (x *exchange) receive() error {
 func (x *exchange) takeUp(request received) error {
 	if err := certificateEnded(x.stream.Context()); err != nil {
 		request.free()
-		return x.server.log.refuse(service.ErrorOf(err))
+		return x.server.log.refuse(apierror.Of(err))
 	}
 	bytes := request.size()
 	if !x.to.Take(bytes) {
 		request.free()
-		return x.server.log.refuse(service.ErrOverloaded)
+		return x.server.log.refuse(apierror.ErrOverloaded)
 	}
 	defer x.to.Give(bytes)
 	whole := request.whole()
@@ -121,12 +121,12 @@ func (x *exchange) begin(request []byte) error {
 		return malformed(err)
 	}
 	if calls > maxCallsPerMessage {
-		return x.server.log.refuse(badRequest(service.ReasonInvalidCount, "calls", "a message has more than 8192 calls"))
+		return x.server.log.refuse(badRequest(apierror.ReasonInvalidCount, "calls", "a message has more than 8192 calls"))
 	}
 	// Nothing is begun before there is room to refuse all of it.
 	room := int64(calls * x.server.exchanges.refusalBytes)
 	if !x.to.Take(room) {
-		return x.server.log.refuse(service.ErrOverloaded)
+		return x.server.log.refuse(apierror.ErrOverloaded)
 	}
 	defer x.to.Give(room)
 	m := &message{x: x, start: time.Now(), free: x.free(), left: calls}
@@ -142,8 +142,8 @@ func (x *exchange) begin(request []byte) error {
 	}
 	m.runBatch()
 	x.refuse(m.refusals)
-	x.server.log.refused(service.ReasonOverloaded, m.overloaded)
-	x.server.log.refused(service.ReasonInvalidCorrelation, m.doubles)
+	x.server.log.refused(apierror.ReasonOverloaded, m.overloaded)
+	x.server.log.refused(apierror.ReasonInvalidCorrelation, m.doubles)
 	return err
 }
 

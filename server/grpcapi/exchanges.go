@@ -3,7 +3,7 @@ package grpcapi
 import (
 	"sync/atomic"
 
-	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // exchanges are the bounds that all Exchange streams of a server share.
@@ -21,9 +21,9 @@ type exchanges struct {
 func newExchanges(perStream, atOnce int) *exchanges {
 	e := &exchanges{
 		perStream: int64(perStream), atOnce: int64(atOnce),
-		overloaded: newRefusal(statusError(service.ErrOverloaded)),
+		overloaded: newRefusal(statusError(apierror.ErrOverloaded)),
 		double: newRefusal(statusError(badRequest(
-			service.ReasonInvalidCorrelation, "correlation", "a call with this correlation number is in flight",
+			apierror.ReasonInvalidCorrelation, "correlation", "a call with this correlation number is in flight",
 		))),
 	}
 	e.refusalBytes = headBytes + max(len(e.overloaded.reply), len(e.double.reply))

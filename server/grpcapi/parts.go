@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/idnode/idnode/internal/wire"
-	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 const (
@@ -21,8 +21,8 @@ const (
 	maxParts = 1 << 15
 )
 
-var errParts = &service.Error{
-	Code: service.ResourceExhausted, Reason: service.ReasonQuota,
+var errParts = &apierror.Error{
+	Code: apierror.CodeResourceExhausted, Reason: apierror.ReasonQuota,
 	Message: fmt.Sprintf("the request has more than %d parts", maxParts),
 }
 
@@ -77,7 +77,7 @@ func (l *requestLog) inParts(method string, request protoreflect.MessageDescript
 		}
 		to := connectionOf(ctx)
 		if !takeFor(method, to, parts*partBytes) {
-			return nil, l.refuse(service.ErrOverloaded)
+			return nil, l.refuse(apierror.ErrOverloaded)
 		}
 		defer to.Give(parts * partBytes)
 		return handler(server, ctx, func(m any) error {

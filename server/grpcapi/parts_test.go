@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/idnode/idnode/client/idnodev1"
-	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // TestMessagesOfManyParts: a part of a message may take two bytes of it and forty times as
@@ -39,7 +39,7 @@ func TestMessagesOfManyParts(t *testing.T) {
 		if taken := after.TotalAlloc - before.TotalAlloc; taken > 10*size {
 			t.Errorf("%s: %d bytes for a message of %d", method, taken, size)
 		}
-		if reason := reasonOf(err); reason != service.ReasonQuota {
+		if reason := reasonOf(err); reason != apierror.ReasonQuota {
 			t.Errorf("%s: %v", method, err)
 		}
 	}

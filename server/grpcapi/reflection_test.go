@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // keptServices keeps what is registered.
@@ -77,7 +77,7 @@ func TestReflectionTakesTurns(t *testing.T) {
 	if want := []string{"receive", "begin", "end", "send", "receive", "begin", "end", "send", "receive"}; !slices.Equal(events, want) {
 		t.Errorf("%v, want %v", events, want)
 	}
-	refused = service.ErrOverloaded
+	refused = apierror.ErrOverloaded
 	if err := handler(kept.server, &scriptedStream{ctx: t.Context(), left: 1, events: &events}); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("without a turn: %v", err)
 	}

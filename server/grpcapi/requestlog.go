@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/calllog"
-	"github.com/idnode/idnode/server/service"
 )
 
 // peerPrefix begins the methods that nodes call on each other.
@@ -81,7 +81,7 @@ func (l *requestLog) refused(reason string, calls int) {
 }
 
 // refuse records such a call, and returns its error as a status.
-func (l *requestLog) refuse(err *service.Error) error {
+func (l *requestLog) refuse(err *apierror.Error) error {
 	l.refused(err.Reason, 1)
 	return statusError(err)
 }

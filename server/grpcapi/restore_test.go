@@ -18,7 +18,7 @@ import (
 
 	"github.com/idnode/idnode/client/idnodev1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
-	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/transfer"
 	"github.com/idnode/idnode/transfer/counterfile"
 )
@@ -192,7 +192,7 @@ func TestWhatALimitHasNoRoomForChangesNothing(t *testing.T) {
 		limit(need - 1)
 		_, before := to.State.Hash()
 		_, err := (&transfer.Merger{Conn: to.conn}).Merge(t.Context(), counters)
-		if _, after := to.State.Hash(); reasonOf(err) != service.ReasonQuota || before != after || !strings.Contains(err.Error(), key) {
+		if _, after := to.State.Hash(); reasonOf(err) != apierror.ReasonQuota || before != after || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v, changed %t", key, err, before != after)
 		}
 		limit(need)
@@ -211,7 +211,7 @@ func TestARestoreIsJudgedBefore(t *testing.T) {
 		}
 	}
 	before := to.contents(t)
-	if _, err := restoreOf(b, to.conn).Run(t.Context()); reasonOf(err) != service.ReasonQuota {
+	if _, err := restoreOf(b, to.conn).Run(t.Context()); reasonOf(err) != apierror.ReasonQuota {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(before, to.contents(t)); diff != "" {

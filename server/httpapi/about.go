@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/service"
 )
 
@@ -52,11 +53,11 @@ func (a *api) healthCheck(w http.ResponseWriter, _ *http.Request, _ *params) err
 func healthy(status service.Status) error {
 	switch {
 	case !status.HasQuorum:
-		return &service.Error{
-			Code: service.Unavailable, Reason: service.ReasonNoQuorum, Message: "the node is not in touch with a majority",
+		return &apierror.Error{
+			Code: apierror.CodeUnavailable, Reason: apierror.ReasonNoQuorum, Message: "the node is not in touch with a majority",
 		}
 	case status.Unserved != nil:
-		return &service.Error{Code: service.Unavailable, Reason: service.ReasonLeaderUnreachable, Message: status.Unserved.Error()}
+		return &apierror.Error{Code: apierror.CodeUnavailable, Reason: apierror.ReasonLeaderUnreachable, Message: status.Unserved.Error()}
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // Full names of .NET exceptions, from which RavenDB's clients make their own.
@@ -34,37 +34,37 @@ type failure struct {
 }
 
 // byCode are the errors of the service.
-var byCode = map[service.Code]failure{
-	service.InvalidArgument:    {status: http.StatusBadRequest, exception: argumentException},
-	service.Unavailable:        {status: http.StatusServiceUnavailable, exception: noLeaderException},
-	service.Aborted:            {status: http.StatusConflict, exception: concurrencyException},
-	service.ResourceExhausted:  {status: http.StatusServiceUnavailable, exception: ravenException},
-	service.OutOfRange:         {status: http.StatusBadRequest, exception: overflowException},
-	service.AlreadyExists:      {status: http.StatusConflict, exception: concurrencyException},
-	service.FailedPrecondition: {status: http.StatusPreconditionFailed, exception: operationException},
-	service.NotFound:           {status: http.StatusNotFound, exception: noDocumentException},
-	service.PermissionDenied:   {status: http.StatusForbidden, exception: authorizationException},
+var byCode = map[apierror.Code]failure{
+	apierror.CodeInvalidArgument:    {status: http.StatusBadRequest, exception: argumentException},
+	apierror.CodeUnavailable:        {status: http.StatusServiceUnavailable, exception: noLeaderException},
+	apierror.CodeAborted:            {status: http.StatusConflict, exception: concurrencyException},
+	apierror.CodeResourceExhausted:  {status: http.StatusServiceUnavailable, exception: ravenException},
+	apierror.CodeOutOfRange:         {status: http.StatusBadRequest, exception: overflowException},
+	apierror.CodeAlreadyExists:      {status: http.StatusConflict, exception: concurrencyException},
+	apierror.CodeFailedPrecondition: {status: http.StatusPreconditionFailed, exception: operationException},
+	apierror.CodeNotFound:           {status: http.StatusNotFound, exception: noDocumentException},
+	apierror.CodePermissionDenied:   {status: http.StatusForbidden, exception: authorizationException},
 	// RavenDB's clients send the request to the next node, over a connection that shows the certificate of today.
-	service.Unauthenticated: {status: http.StatusServiceUnavailable, exception: authorizationException},
-	service.DataLoss:        {status: http.StatusInternalServerError, exception: invalidDataException},
-	service.Internal:        {status: http.StatusInternalServerError, exception: ravenException},
+	apierror.CodeUnauthenticated: {status: http.StatusServiceUnavailable, exception: authorizationException},
+	apierror.CodeDataLoss:        {status: http.StatusInternalServerError, exception: invalidDataException},
+	apierror.CodeInternal:        {status: http.StatusInternalServerError, exception: ravenException},
 }
 
-// failureOf translates err. Whatever is not a *service.Error becomes a 500, its text unseen.
+// failureOf translates err. Whatever is not an *apierror.Error becomes a 500, its text unseen.
 //
 // Invariant: clients take 408, 502, 503 and 504 as "this node failed" and send the same request
 // to the next node. So these are only for what certainly did not happen, or may happen twice.
 func failureOf(err error) failure {
-	e := service.ErrorOf(err)
+	e := apierror.Of(err)
 	f, known := byCode[e.Code]
 	switch {
 	case !known:
-		f = byCode[service.Internal]
-	case e.Reason == service.ReasonOutcomeUnknown && e.Code == service.Unavailable:
+		f = byCode[apierror.CodeInternal]
+	case e.Reason == apierror.ReasonOutcomeUnknown && e.Code == apierror.CodeUnavailable:
 		f.exception = timeoutException // The service says Unavailable only where the same call again is safe.
-	case e.Reason == service.ReasonOutcomeUnknown && e.Code == service.Aborted:
+	case e.Reason == apierror.ReasonOutcomeUnknown && e.Code == apierror.CodeAborted:
 		f.status, f.exception = http.StatusInternalServerError, timeoutException
-	case e.Code == service.ResourceExhausted && (e.Reason == service.ReasonQuota || e.Reason == service.ReasonRateLimited):
+	case e.Code == apierror.CodeResourceExhausted && (e.Reason == apierror.ReasonQuota || e.Reason == apierror.ReasonRateLimited):
 		// A limit of the cluster: the next node would say the same. A limit of the
 		// caller must not be multiplied by the number of nodes.
 		f.status, f.exception = http.StatusTooManyRequests, operationException

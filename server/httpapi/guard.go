@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/internal/bytesize"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/calllog"
 	"github.com/idnode/idnode/server/service"
@@ -30,14 +31,14 @@ func newGuard(cfg Config, next http.Handler) http.Handler {
 }
 
 // fail answers a request that no handler gets, in the form of its protocol. Without one it is f.
-func (g *guard) fail(w http.ResponseWriter, r *http.Request, err *service.Error, f failure) {
+func (g *guard) fail(w http.ResponseWriter, r *http.Request, err *apierror.Error, f failure) {
 	if g.cfg.Answer == nil || !g.cfg.Answer(w, r, err) {
 		writeFailure(w, r, f)
 	}
 }
 
 // refuse is fail for an error of the service, which is counted.
-func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err *service.Error) {
+func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err *apierror.Error) {
 	if g.cfg.Refused != nil {
 		g.cfg.Refused(err.Reason, 1)
 	}
@@ -58,7 +59,7 @@ func (g *guard) ownOrigin(next http.Handler) http.Handler {
 		}
 		if picture || foreign.Check(asked) != nil {
 			const message = "a page of another origin may change nothing"
-			g.fail(w, r, &service.Error{Code: service.PermissionDenied, Reason: service.ReasonInvalidRequest, Message: message},
+			g.fail(w, r, &apierror.Error{Code: apierror.CodePermissionDenied, Reason: apierror.ReasonInvalidRequest, Message: message},
 				failure{status: http.StatusForbidden, exception: operationException, message: message})
 			return
 		}
@@ -104,30 +105,30 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer g.recover(response, r)
 	if r.TLS != nil && g.cfg.Accepts != nil && !g.cfg.Accepts(*r.TLS) {
 		w.Header().Set("Connection", "close")
-		g.refuse(response, r, service.CertificateEnded(r.TLS.PeerCertificates[0]))
+		g.refuse(response, r, apierror.CertificateEnded(r.TLS.PeerCertificates[0]))
 		return
 	}
 	if conn, ok := r.Context().Value(connection{}).(net.Conn); ok && g.cfg.Held != nil {
 		if response.held = g.cfg.Held(conn); response.held == nil {
 			w.Header().Set("Connection", "close")
-			g.refuse(response, r, service.ErrConnections)
+			g.refuse(response, r, apierror.ErrConnections)
 			return
 		}
 	}
 	end, ok := begin(response.held, r)
 	if !ok {
 		response.held = nil
-		g.refuse(response, r, service.ErrOverloaded)
+		g.refuse(response, r, apierror.ErrOverloaded)
 		return
 	}
 	defer end()
 	if err := g.cfg.ClusterID.Check(r.Header.Values(service.ClusterIDHeader)); err != nil {
-		g.refuse(response, r, service.ErrorOf(err))
+		g.refuse(response, r, apierror.Of(err))
 		return
 	}
 	if r.ContentLength > maxBodyBytes {
 		message := fmt.Sprintf("the body has more than %s", bytesize.Size(maxBodyBytes))
-		g.fail(response, r, &service.Error{Code: service.ResourceExhausted, Reason: service.ReasonQuota, Message: message},
+		g.fail(response, r, &apierror.Error{Code: apierror.CodeResourceExhausted, Reason: apierror.ReasonQuota, Message: message},
 			failure{status: http.StatusRequestEntityTooLarge, exception: argumentException, message: message})
 		return
 	}
@@ -176,7 +177,7 @@ func (g *guard) recover(w *loggedResponse, r *http.Request) {
 	if p == http.ErrAbortHandler {
 		panic(p)
 	}
-	err := service.ErrorOf(calllog.Panicked(r.Context(), g.cfg.Logger, p))
+	err := apierror.Of(calllog.Panicked(r.Context(), g.cfg.Logger, p))
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // The answer has begun: it must not look whole.
 	}
@@ -206,7 +207,7 @@ func levelOf(status int, reason string) slog.Level {
 	switch {
 	case status < 400:
 		return slog.LevelDebug
-	case status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests, reason == service.ReasonOutcomeUnknown:
+	case status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests, reason == apierror.ReasonOutcomeUnknown:
 		return slog.LevelWarn
 	case status >= 500 && status != http.StatusNotImplemented:
 		return slog.LevelError
@@ -259,7 +260,7 @@ func (w *loggedResponse) Write(b []byte) (int, error) {
 	}
 	if !w.held.Take(more) {
 		w.cut = true
-		return 0, service.ErrOverloaded
+		return 0, apierror.ErrOverloaded
 	}
 	defer w.held.Give(more)
 	return w.ResponseWriter.Write(b)

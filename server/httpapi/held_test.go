@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/budget"
-	"github.com/idnode/idnode/server/service"
 )
 
 // slowReader is an answer that nobody reads before it is told to be.
@@ -125,7 +125,7 @@ func TestAListWithoutRoom(t *testing.T) {
 		"/databases/default/debug/identities", nil)
 	r.Host = "127.0.0.1"
 	w := httptest.NewRecorder()
-	if s.ServeHTTP(w, r); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), service.ReasonOverloaded) {
+	if s.ServeHTTP(w, r); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), apierror.ReasonOverloaded) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if b.Held() != 0 {

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/client/idnodev1"
-	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // hiloDocuments begins the id of every HiLo document, in any case.
@@ -51,8 +51,8 @@ func (a *api) nextRange(w http.ResponseWriter, r *http.Request, p *params) error
 }
 
 func withExactHint(err error) error {
-	e, ok := errors.AsType[*service.Error](err)
-	if !ok || e.Reason != service.ReasonCounterExhausted {
+	e, ok := errors.AsType[*apierror.Error](err)
+	if !ok || e.Reason != apierror.ReasonCounterExhausted {
 		return err
 	}
 	hinted := *e

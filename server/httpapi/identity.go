@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/service"
 )
 
@@ -68,8 +69,8 @@ func (a *api) listIdentities(w http.ResponseWriter, r *http.Request, p *params) 
 	}
 	if counted, ok := w.(*loggedResponse); ok {
 		if !counted.held.Take(listBytes) {
-			a.refused(service.ReasonOverloaded, 1)
-			return service.ErrOverloaded
+			a.refused(apierror.ReasonOverloaded, 1)
+			return apierror.ErrOverloaded
 		}
 		defer counted.held.Give(listBytes)
 	}

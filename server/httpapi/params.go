@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/service"
 )
 
@@ -58,8 +59,8 @@ func unescape(s string) string {
 
 func (p *params) fail(format string, args ...any) {
 	if p.err == nil {
-		p.err = &service.Error{
-			Code: service.InvalidArgument, Reason: service.ReasonInvalidRequest, Message: fmt.Sprintf(format, args...),
+		p.err = &apierror.Error{
+			Code: apierror.CodeInvalidArgument, Reason: apierror.ReasonInvalidRequest, Message: fmt.Sprintf(format, args...),
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/service"
 )
@@ -59,7 +60,7 @@ type Config struct {
 	Refused func(reason string, calls int)
 	// Answer, if set, may answer what is refused before a handler has it, in the form of
 	// its own protocol; false says that the request is of none that it knows.
-	Answer func(w http.ResponseWriter, r *http.Request, err *service.Error) bool
+	Answer func(w http.ResponseWriter, r *http.Request, err *apierror.Error) bool
 	// Around, if set, returns what is put around the handler of all calls.
 	Around func(http.Handler) http.Handler
 }

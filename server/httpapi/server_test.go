@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/calllog"
-	"github.com/idnode/idnode/server/service"
 	"github.com/idnode/idnode/test/fsmtest"
 )
 
@@ -354,14 +354,15 @@ func TestShutdown(t *testing.T) {
 // TestStatuses: clients send what failed with 408, 502, 503 or 504 to the next
 // node, so only what did not happen, or may happen twice, has one of these.
 func TestStatuses(t *testing.T) {
-	for _, code := range []service.Code{
-		service.Internal, service.InvalidArgument, service.Unavailable, service.Aborted, service.ResourceExhausted, service.OutOfRange,
-		service.AlreadyExists, service.FailedPrecondition, service.NotFound, service.DataLoss, service.PermissionDenied,
+	for _, code := range []apierror.Code{
+		apierror.CodeInternal, apierror.CodeInvalidArgument, apierror.CodeUnavailable, apierror.CodeAborted, apierror.CodeResourceExhausted,
+		apierror.CodeOutOfRange,
+		apierror.CodeAlreadyExists, apierror.CodeFailedPrecondition, apierror.CodeNotFound, apierror.CodeDataLoss, apierror.CodePermissionDenied,
 	} {
-		for _, reason := range []string{"OTHER", service.ReasonOutcomeUnknown, service.ReasonQuota} {
-			f := failureOf(&service.Error{Code: code, Reason: reason, Message: "m", Err: errors.New("hidden")})
+		for _, reason := range []string{"OTHER", apierror.ReasonOutcomeUnknown, apierror.ReasonQuota} {
+			f := failureOf(&apierror.Error{Code: code, Reason: reason, Message: "m", Err: errors.New("hidden")})
 			goesOn := f.status == 408 || f.status >= 502
-			may := code == service.Unavailable || code == service.ResourceExhausted && reason != service.ReasonQuota
+			may := code == apierror.CodeUnavailable || code == apierror.CodeResourceExhausted && reason != apierror.ReasonQuota
 			if f.status < 400 || f.exception == "" || goesOn != may || strings.Contains(f.message, "hidden") {
 				t.Errorf("%s %s: %+v", code, reason, f)
 			}
@@ -406,7 +407,7 @@ func TestARefusedConnectionEnds(t *testing.T) {
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}
 	refuses.Store(true)
-	if status, text := get(); status != http.StatusServiceUnavailable || !strings.Contains(text, service.ReasonCertificateEnded) {
+	if status, text := get(); status != http.StatusServiceUnavailable || !strings.Contains(text, apierror.ReasonCertificateEnded) {
 		t.Errorf("what is refused is answered with %d, %s", status, text)
 	}
 	if status, text := get(); status != usual {

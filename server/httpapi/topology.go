@@ -8,6 +8,7 @@ import (
 
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/service"
 )
 
@@ -36,8 +37,8 @@ func (a *api) databaseTopology(w http.ResponseWriter, _ *http.Request, p *params
 	status := a.service.Status()
 	voters := voters(status)
 	if len(voters) == 0 {
-		return &service.Error{
-			Code: service.Unavailable, Reason: service.ReasonStarting, Message: "the node knows no member with an HTTP address yet",
+		return &apierror.Error{
+			Code: apierror.CodeUnavailable, Reason: apierror.ReasonStarting, Message: "the node knows no member with an HTTP address yet",
 		}
 	}
 	nodes := make([]serverNode, len(voters))

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/hostcheck"
 	"github.com/idnode/idnode/server/service"
@@ -94,7 +95,7 @@ func (a *API) refusal(httpStatus int, message string) http.Handler {
 }
 
 // Answer answers a request that is refused before its handler has it, if it is one of this API.
-func (a *API) Answer(w http.ResponseWriter, r *http.Request, err *service.Error) bool {
+func (a *API) Answer(w http.ResponseWriter, r *http.Request, err *apierror.Error) bool {
 	for _, s := range services() {
 		if strings.HasPrefix(r.URL.Path, "/"+s.ServiceName+"/") {
 			a.Fail(w, err)
@@ -136,7 +137,7 @@ func (a *API) call(method string) func(w http.ResponseWriter, r *http.Request) (
 			size = maxBody
 		}
 		if !to.TakeLast(bodyCost * size) {
-			return nil, a.calls.Refuse(service.ErrOverloaded)
+			return nil, a.calls.Refuse(apierror.ErrOverloaded)
 		}
 		defer to.Give(bodyCost * size)
 		body, err := readBody(w, r)
@@ -202,15 +203,15 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, &service.Error{Code: service.ResourceExhausted, Reason: service.ReasonQuota, Message: "the body is too large"}
+		return nil, &apierror.Error{Code: apierror.CodeResourceExhausted, Reason: apierror.ReasonQuota, Message: "the body is too large"}
 	case err != nil:
 		return nil, invalid("", "the body could not be read to its end")
 	}
 	return body, nil
 }
 
-func invalid(field, message string) *service.Error {
-	return &service.Error{Code: service.InvalidArgument, Reason: service.ReasonInvalidRequest, Field: field, Message: message}
+func invalid(field, message string) *apierror.Error {
+	return &apierror.Error{Code: apierror.CodeInvalidArgument, Reason: apierror.ReasonInvalidRequest, Field: field, Message: message}
 }
 
 // fieldName finds the field at fault in a message of protojson.
@@ -246,8 +247,8 @@ func setRequestID(m proto.Message, keys []string) error {
 	r := m.ProtoReflect()
 	field := r.Descriptor().Fields().ByName("request_id")
 	if field == nil {
-		return &service.Error{
-			Code: service.InvalidArgument, Reason: service.ReasonInvalidRequestID, Field: service.IdempotencyKeyHeader,
+		return &apierror.Error{
+			Code: apierror.CodeInvalidArgument, Reason: apierror.ReasonInvalidRequestID, Field: service.IdempotencyKeyHeader,
 			Message: "this call takes no request id",
 		}
 	}

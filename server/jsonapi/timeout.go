@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // Headers that bound a call, and how many digits they may have.
@@ -35,8 +35,8 @@ func withTimeout(r *http.Request) (context.Context, context.CancelFunc, error) {
 		}
 	}
 	if !ok {
-		return nil, nil, &service.Error{
-			Code: service.InvalidArgument, Reason: service.ReasonInvalidTimeout, Field: "timeout",
+		return nil, nil, &apierror.Error{
+			Code: apierror.CodeInvalidArgument, Reason: apierror.ReasonInvalidTimeout, Field: "timeout",
 			Message: connectTimeout + " is a number of milliseconds, " + grpcTimeout + " one with a unit of H, M, S, m, u or n",
 		}
 	}

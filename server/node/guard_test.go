@@ -7,6 +7,7 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/service"
 	"github.com/idnode/idnode/test/tier"
@@ -60,9 +61,9 @@ func TestANodeThatNobodyGuards(t *testing.T) {
 	if n, err = readyTo(t, c); err != nil {
 		t.Fatalf("with roles: %v", err)
 	}
-	var refused *service.Error
+	var refused *apierror.Error
 	if _, err := n.service.SetRoles(ops, &idnodev1.SetRolesRequest{}); !errors.As(err, &refused) ||
-		refused.Reason != service.ReasonInvalidRoles {
+		refused.Reason != apierror.ReasonInvalidRoles {
 		t.Errorf("the roles can be taken away where there are no administrators: %v", err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // AddMember makes a member of a node that asks to join, by calling add, and records it. Only the
@@ -147,7 +148,8 @@ func (m *members) createJoinToken(ctx context.Context, req *idnodev1.CreateJoinT
 	}
 	valid := cmp.Or(req.GetValidFor().AsDuration(), defaultTokenTime)
 	if valid < time.Second || valid > maxTokenTime {
-		return nil, invalid(ReasonInvalidRequest, "valid_for", "a token is valid for one second to %s, not %s", maxTokenTime, valid)
+		return nil, apierror.Invalid(apierror.ReasonInvalidRequest, "valid_for", "a token is valid for one second to %s, not %s", maxTokenTime,
+			valid)
 	}
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/test/fsmtest"
 )
 
@@ -253,8 +254,8 @@ func TestJoinTokensAreBounded(t *testing.T) {
 	n, _ := newAuditedNode(t)
 	for _, bad := range []time.Duration{-1, time.Millisecond, 31 * 24 * time.Hour} {
 		_, err := n.CreateJoinToken(as("ops"), &idnodev1.CreateJoinTokenRequest{ValidFor: durationpb.New(bad)})
-		wantError(t, err, InvalidArgument, ReasonInvalidRequest, "valid_for")
+		wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidRequest, "valid_for")
 	}
 	_, err := n.CreateJoinToken(as("ops"), &idnodev1.CreateJoinTokenRequest{Tag: "d"})
-	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidNodeTag, "tag")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // admission bounds the calls in flight, and the ids and new names that a caller gets.
@@ -29,17 +30,17 @@ func (a *admission) MaxInFlight() int { return a.most }
 //
 // Invariant: a call is counted before draining is looked at, so Drain, which
 // does it the other way round, misses none.
-func (a *admission) admit(caller *limited) *Error {
+func (a *admission) admit(caller *limited) *apierror.Error {
 	if err := caller.enter(); err != nil {
 		return err
 	}
 	if a.inFlight.Add(1) > int64(a.most) {
 		a.leave(caller)
-		return exhausted(ReasonOverloaded, "too many calls are in flight at this node", retryBusy, nil)
+		return apierror.Exhausted(apierror.ReasonOverloaded, "too many calls are in flight at this node", apierror.RetryBusy, nil)
 	}
 	if a.draining.Load() {
 		a.leave(caller)
-		return stopping(nil)
+		return apierror.Stopping(nil)
 	}
 	return nil
 }

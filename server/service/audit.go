@@ -11,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // Auditor keeps the record of changes to the cluster; *audit.Log implements it.
@@ -55,7 +56,7 @@ func (c *calls) AuditTail(ctx context.Context, n int) ([]json.RawMessage, error)
 		}
 		lines, err := c.log.Tail(ctx, n)
 		if err != nil {
-			return nil, unavailable(ReasonAuditFailed, "the node cannot read its audit log", retryQuorum, err)
+			return nil, apierror.Unavailable(apierror.ReasonAuditFailed, "the node cannot read its audit log", apierror.RetryQuorum, err)
 		}
 		return lines, nil
 	})
@@ -91,7 +92,7 @@ func (a *auditing) record(ctx context.Context, r *audit.Record) error {
 	who := a.auth.caller(ctx)
 	r.Principal, r.Address, r.Node = who.Principal, who.Address, a.tag.confirmed()
 	if err := a.write(ctx, *r); err != nil {
-		return unavailable(ReasonAuditFailed, "the node cannot record the call, so it is not made", retryQuorum, err)
+		return apierror.Unavailable(apierror.ReasonAuditFailed, "the node cannot record the call, so it is not made", apierror.RetryQuorum, err)
 	}
 	return nil
 }
@@ -117,7 +118,7 @@ func (a *auditing) recordDenial(ctx context.Context, call, message string) {
 		return
 	}
 	r := audit.Record{
-		Event: audit.EventDenied, Outcome: audit.OutcomeRefused, Reason: ReasonPermissionDenied,
+		Event: audit.EventDenied, Outcome: audit.OutcomeRefused, Reason: apierror.ReasonPermissionDenied,
 		Call: call, After: message, LeftOut: a.denialsLeftOut.Swap(0),
 	}
 	if err := a.record(context.WithoutCancel(ctx), &r); err != nil {
@@ -130,8 +131,8 @@ func outcomeOf(err error) (outcome, reason string) {
 	if err == nil {
 		return audit.OutcomeDone, ""
 	}
-	e := ErrorOf(err)
-	if e.Code == Internal || e.Reason == ReasonOutcomeUnknown {
+	e := apierror.Of(err)
+	if e.Code == apierror.CodeInternal || e.Reason == apierror.ReasonOutcomeUnknown {
 		return audit.OutcomeUnknown, e.Reason
 	}
 	return audit.OutcomeRefused, e.Reason

@@ -19,6 +19,7 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/test/fsmtest"
 )
 
@@ -168,7 +169,7 @@ func TestWhoJoinsByItselfIsRecorded(t *testing.T) {
 		t.Errorf("a member that asks again is recorded, or refused: %v", err)
 	}
 	a.fail = errors.New("the disk is full")
-	wantError(t, add(newcomer, errors.New("added without a record")), Unavailable, ReasonAuditFailed, "")
+	wantError(t, add(newcomer, errors.New("added without a record")), apierror.CodeUnavailable, apierror.ReasonAuditFailed, "")
 }
 
 // TestBackupsAreRecorded, with how much was read, also of those that were not read to
@@ -187,7 +188,7 @@ func TestBackupsAreRecorded(t *testing.T) {
 	if diff := cmp.Diff(want, a.take(t)); diff != "" {
 		t.Error(diff)
 	}
-	want[1].Outcome, want[1].Reason, want[1].After = audit.OutcomeUnknown, ReasonStopping, audit.Copied{Bytes: 10}
+	want[1].Outcome, want[1].Reason, want[1].After = audit.OutcomeUnknown, apierror.ReasonStopping, audit.Copied{Bytes: 10}
 	if n.Backup(as("ops"), stale, brokenWriter{10}) == nil {
 		t.Error("a backup that was not read to its end")
 	}
@@ -196,7 +197,7 @@ func TestBackupsAreRecorded(t *testing.T) {
 	}
 	a.fail = errors.New("the disk is full")
 	file.Reset()
-	wantError(t, n.Backup(as("ops"), stale, &file), Unavailable, ReasonAuditFailed, "")
+	wantError(t, n.Backup(as("ops"), stale, &file), apierror.CodeUnavailable, apierror.ReasonAuditFailed, "")
 	if file.Len() > 0 {
 		t.Errorf("%d bytes were read without a record", file.Len())
 	}
@@ -206,13 +207,13 @@ func TestBackupsAreRecorded(t *testing.T) {
 func TestWhatIsNotDoneIsRecordedAsSuch(t *testing.T) {
 	n, a := newAuditedNode(t)
 	_, err := n.DeleteIdentity(as("ops"), &idnodev1.DeleteIdentityRequest{Name: "nothing"})
-	wantError(t, err, NotFound, ReasonIdentityNotFound, "name")
-	if got := a.take(t); len(got) != 2 || got[1].Outcome != audit.OutcomeRefused || got[1].Reason != ReasonIdentityNotFound {
+	wantError(t, err, apierror.CodeNotFound, apierror.ReasonIdentityNotFound, "name")
+	if got := a.take(t); len(got) != 2 || got[1].Outcome != audit.OutcomeRefused || got[1].Reason != apierror.ReasonIdentityNotFound {
 		t.Errorf("%+v", got)
 	}
 	n.world.Set(func(f *fsmtest.Faults) { f.Fail = outcome.NewUnknown(outcome.Deadline, errors.New("lost")) })
 	_, err = n.DeleteIdentity(as("ops"), &idnodev1.DeleteIdentityRequest{Name: "nothing"})
-	wantError(t, err, Aborted, ReasonOutcomeUnknown, "")
+	wantError(t, err, apierror.CodeAborted, apierror.ReasonOutcomeUnknown, "")
 	if got := a.take(t); len(got) != 2 || got[1].Outcome != audit.OutcomeUnknown {
 		t.Errorf("%+v", got)
 	}
@@ -224,7 +225,7 @@ func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 	a.fail = errors.New("the disk is full")
 	before := n.world.Proposals()
 	for _, name := range []string{"seed", "seed by force", "hilo", "delete", "forget", "setting", "create join token", "remove", "set roles"} {
-		wantError(t, useCases[name].make(as("ops"), n), Unavailable, ReasonAuditFailed, "")
+		wantError(t, useCases[name].make(as("ops"), n), apierror.CodeUnavailable, apierror.ReasonAuditFailed, "")
 	}
 	if n.world.Proposals() != before || n.cluster.asked != "" {
 		t.Error("it was done all the same")
@@ -251,7 +252,7 @@ func TestADiskThatHangsHoldsUpNoCall(t *testing.T) {
 			t.Errorf("the record before was written, and the call is made: %t, %v", made, err)
 		}
 		made = false
-		wantError(t, n.audited(as("ops"), audit.Record{Event: audit.EventSeed}, call), Unavailable, ReasonAuditFailed, "")
+		wantError(t, n.audited(as("ops"), audit.Record{Event: audit.EventSeed}, call), apierror.CodeUnavailable, apierror.ReasonAuditFailed, "")
 		if took := time.Since(began); made || took != 2*recordTimeout {
 			t.Errorf("after %s; the call without a record was made: %t", took, made)
 		}
@@ -271,7 +272,8 @@ func TestDenialsAreRecorded(t *testing.T) {
 			t.Fatalf("%s: %+v", name, a.records)
 		}
 		r := a.records[0]
-		if r.Event != audit.EventDenied || r.Outcome != audit.OutcomeRefused || r.Reason != ReasonPermissionDenied || r.Principal != "shop" ||
+		if r.Event != audit.EventDenied || r.Outcome != audit.OutcomeRefused || r.Reason != apierror.ReasonPermissionDenied ||
+			r.Principal != "shop" ||
 			r.Address == "" || r.Call == "" || !strings.Contains(r.After.(string), call.need.List()[0].String()) {
 			t.Errorf("%s: %+v", name, r)
 		}
@@ -287,7 +289,7 @@ func TestAuditTail(t *testing.T) {
 	}
 	a.fail = errors.New("the disk is gone")
 	_, err = n.AuditTail(as("ops"), 10)
-	wantError(t, err, Unavailable, ReasonAuditFailed, "")
+	wantError(t, err, apierror.CodeUnavailable, apierror.ReasonAuditFailed, "")
 }
 
 // TestDenialsDoNotFillTheDisk: beyond a bound they are counted.

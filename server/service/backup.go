@@ -13,6 +13,7 @@ import (
 	"github.com/idnode/idnode/backup"
 	"github.com/idnode/idnode/client/idnodev1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // maxBackups bounds the backups that a node writes at once: each keeps the old version of
@@ -48,13 +49,13 @@ func (b *backups) backup(ctx context.Context, consistency idnodev1.Consistency, 
 	}
 	if who := b.Principal(ctx); who != "" {
 		if _, another := b.of.LoadOrStore(who, nil); another {
-			return exhausted(ReasonOverloaded, "this node is writing a backup for this caller already", retryQuorum, nil)
+			return apierror.Exhausted(apierror.ReasonOverloaded, "this node is writing a backup for this caller already", apierror.RetryQuorum, nil)
 		}
 		defer b.of.Delete(who)
 	}
 	defer b.running.Add(-1)
 	if b.running.Add(1) > maxBackups {
-		return exhausted(ReasonOverloaded, "this node is writing as many backups as it may", retryQuorum, nil)
+		return apierror.Exhausted(apierror.ReasonOverloaded, "this node is writing as many backups as it may", apierror.RetryQuorum, nil)
 	}
 	return b.audited(ctx, audit.Record{Event: audit.EventBackup}, func() (change, error) {
 		out := &backup.Counted{Writer: to}
@@ -99,7 +100,7 @@ func (b *backups) whileServing(ctx context.Context, record func(*raftlogv1.Snaps
 		}
 		switch {
 		case b.draining.Load():
-			return stopping(nil)
+			return apierror.Stopping(nil)
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
@@ -110,8 +111,8 @@ func (b *backups) whileServing(ctx context.Context, record func(*raftlogv1.Snaps
 // interrupted translates why a backup was not written to its end: it is the
 // reader that is gone, or the node that stops.
 func interrupted(err error) error {
-	if _, known := errors.AsType[*Error](err); known || err == nil {
+	if _, known := errors.AsType[*apierror.Error](err); known || err == nil {
 		return err
 	}
-	return unavailable(ReasonStopping, "the backup was not read to its end", retryBusy, err)
+	return apierror.Unavailable(apierror.ReasonStopping, "the backup was not read to its end", apierror.RetryBusy, err)
 }

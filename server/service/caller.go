@@ -7,6 +7,7 @@ import (
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/hilo"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // Caller identifies the caller of a call.
@@ -61,7 +62,7 @@ func (a *authorizer) authorize(ctx context.Context, need rights.Right, database,
 	if rights.Allows(roles, who, need, database, name) {
 		return nil
 	}
-	return forbidden("no role gives %.80q the right %s on %.80q of database %.80q", who, need,
+	return apierror.Forbidden("no role gives %.80q the right %s on %.80q of database %.80q", who, need,
 		strings.TrimSuffix(name, rights.Further), database)
 }
 
@@ -75,7 +76,7 @@ func (a *authorizer) authorizeGuarded(ctx context.Context, need rights.Right) er
 	if rights.Lists(a.admins, who) {
 		return nil
 	}
-	return forbidden("%.80q is not among the administrators of this node, to whom the right %s is kept", who, need)
+	return apierror.Forbidden("%.80q is not among the administrators of this node, to whom the right %s is kept", who, need)
 }
 
 // toRaise returns the rights to raise a counter by so many numbers. Without roles a raise by more

@@ -13,6 +13,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // as returns the context of a caller.
@@ -206,7 +207,7 @@ func generate(ctx context.Context, n node, template string, claim bool) error {
 }
 
 func denied(err error) bool {
-	return err != nil && strings.HasPrefix(err.Error(), ReasonPermissionDenied)
+	return err != nil && strings.HasPrefix(err.Error(), apierror.ReasonPermissionDenied)
 }
 
 // TestEveryCallAtTheDoor: each call goes through with just the rights it needs,
@@ -224,7 +225,7 @@ func TestEveryCallAtTheDoor(t *testing.T) {
 			if n.cluster.asked != "" || w.Proposals() != before {
 				t.Errorf("%s without %s reached the cluster", name, missing)
 			}
-			wantError(t, call.make(as(""), n), PermissionDenied, ReasonPermissionDenied, "")
+			wantError(t, call.make(as(""), n), apierror.CodePermissionDenied, apierror.ReasonPermissionDenied, "")
 		}
 		w := newWorld(t)
 		n := newNode(t, w, nil)
@@ -294,7 +295,7 @@ func TestTakingAllRolesAwayKeepsAnAdministrator(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 			if tt.refused != "" {
-				wantError(t, err, InvalidArgument, ReasonInvalidRoles, "table")
+				wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidRoles, "table")
 				if !strings.Contains(err.Error(), tt.refused) {
 					t.Errorf("%s: %v", name, err)
 				}
@@ -362,7 +363,7 @@ func TestARequestIDIsItsPrincipals(t *testing.T) {
 	if err := errors.Join(seed("dns:shop", 10), seed("dns:till", 20)); err != nil {
 		t.Error(err)
 	}
-	wantError(t, seed("dns:shop", 30), AlreadyExists, ReasonRequestIDReused, "request_id")
+	wantError(t, seed("dns:shop", 30), apierror.CodeAlreadyExists, apierror.ReasonRequestIDReused, "request_id")
 }
 
 // TestOperationsCarryAPrincipalOnlyWithRoles: without roles no operation carries an unused
@@ -416,14 +417,14 @@ func TestRolesAreFolded(t *testing.T) {
 	}
 	stale := res.SetAt - 1
 	_, err = n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{Table: res.Table, Expected: &stale})
-	wantError(t, err, Aborted, ReasonConcurrency, "expected")
+	wantError(t, err, apierror.CodeAborted, apierror.ReasonConcurrency, "expected")
 	if _, err = n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{Table: res.Table, Expected: &res.SetAt}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{Table: Roles{Roles: []rights.Role{shop(rights.Cluster)}}.Message()})
-	wantError(t, err, InvalidArgument, ReasonInvalidRoles, "table")
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidRoles, "table")
 	_, err = n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{Table: Roles{Roles: []rights.Role{{Name: "x"}}}.Message()})
-	wantError(t, err, InvalidArgument, ReasonInvalidRoles, "table")
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidRoles, "table")
 }
 
 // TestGrantsOfANameAreFolded, and do not cover longer names; rights that a grant would not give are
@@ -451,7 +452,7 @@ func TestGrantsOfANameAreFolded(t *testing.T) {
 		}
 	}
 	_, err = n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{Table: Roles{Roles: []rights.Role{everything(), shop(rights.Cluster)}}.Message()})
-	wantError(t, err, InvalidArgument, ReasonInvalidRoles, "table")
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidRoles, "table")
 }
 
 // recorder remembers the newest operation.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // calls admits calls, and reports their failures to callers, log and metrics.
@@ -28,7 +30,8 @@ func call[Request, Response any](
 func (c *calls) turn(ctx context.Context) (end func(), err error) {
 	end, err = c.turns.wait(ctx, c.Principal(ctx))
 	if err != nil {
-		return nil, unavailable(ReasonOverloaded, "the time of the call ended while it waited for others of its kind", retryBusy, err)
+		return nil, apierror.Unavailable(apierror.ReasonOverloaded, "the time of the call ended while it waited for others of its kind",
+			apierror.RetryBusy, err)
 	}
 	return end, nil
 }
@@ -66,13 +69,13 @@ func (c *calls) finish(ctx context.Context, useCase string, err error) error {
 	if err == nil {
 		return nil
 	}
-	known := ErrorOf(err)
-	if known.Code == Internal || known.Code == DataLoss {
+	known := apierror.Of(err)
+	if known.Code == apierror.CodeInternal || known.Code == apierror.CodeDataLoss {
 		c.logger.ErrorContext(ctx, "a call failed", "call", useCase, "reason", known.Reason, "error", known.Err)
 	} else if c.logger.Enabled(ctx, slog.LevelDebug) && known.Err != nil {
 		c.logger.DebugContext(ctx, "a call was refused", "call", useCase, "reason", known.Reason, "error", known.Err)
 	}
-	if known.Code == PermissionDenied {
+	if known.Code == apierror.CodePermissionDenied {
 		c.recordDenial(ctx, useCase, known.Message)
 	}
 	c.events.Refused(known.Reason)

@@ -8,6 +8,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 type claims struct {
@@ -28,7 +29,7 @@ func (c *claims) claim(ctx context.Context, req *idnodev1.ClaimRequest) (*idnode
 		return nil, badForm(err, "")
 	}
 	key := docid.Fold(req.GetId())
-	if err := checkFolded(key, docid.MaxIDBytes, ReasonInvalidID, "id"); err != nil {
+	if err := checkFolded(key, docid.MaxIDBytes, apierror.ReasonInvalidID, "id"); err != nil {
 		return nil, err
 	}
 	request, err := c.accept(req.GetRequestId(), 0, database, func() fingerprint {
@@ -67,7 +68,7 @@ func (c *claims) release(ctx context.Context, req *idnodev1.ReleaseRequest) (*id
 		return nil, err
 	}
 	key := docid.Fold(req.GetId())
-	if err := checkFolded(key, docid.MaxIDBytes, ReasonInvalidID, "id"); err != nil {
+	if err := checkFolded(key, docid.MaxIDBytes, apierror.ReasonInvalidID, "id"); err != nil {
 		return nil, err
 	}
 	e, err := c.prepare(ctx, req.GetRequestId(), rights.Claims, target{targetNothing, database, key}, 0, func() fingerprint {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/test/fsmtest"
 )
 
@@ -21,7 +22,7 @@ func TestClaims(t *testing.T) {
 		t.Fatalf("%+v %v", res, err)
 	}
 	_, err = n.Claim(ctx, &idnodev1.ClaimRequest{Id: "users/ayende"})
-	wantError(t, err, AlreadyExists, ReasonIDClaimed, "id")
+	wantError(t, err, apierror.CodeAlreadyExists, apierror.ReasonIDClaimed, "id")
 	if _, err := n.Claim(ctx, &idnodev1.ClaimRequest{Database: "other", Id: "users/ayende"}); err != nil {
 		t.Errorf("the same id in another database: %v", err)
 	}
@@ -54,9 +55,9 @@ func TestWhatANodeGaveIsNotClaimed(t *testing.T) {
 		for _, id := range ids {
 			for _, id := range []string{id, docid.Fold(id)} {
 				_, err := n.Claim(ctx, &idnodev1.ClaimRequest{Id: id, Separator: separator})
-				wantError(t, err, AlreadyExists, ReasonIDClaimed, "id")
+				wantError(t, err, apierror.CodeAlreadyExists, apierror.ReasonIDClaimed, "id")
 				_, err = n.Generate(ctx, &idnodev1.GenerateRequest{Template: id, Separator: separator, Claim: true})
-				wantError(t, err, AlreadyExists, ReasonIDClaimed, "template")
+				wantError(t, err, apierror.CodeAlreadyExists, apierror.ReasonIDClaimed, "template")
 			}
 		}
 	}
@@ -103,21 +104,21 @@ func TestClaimLimits(t *testing.T) {
 		reason, field string
 	}{
 		{"longest", claim(&idnodev1.ClaimRequest{Id: long[1:]}), "", ""},
-		{"too long", claim(&idnodev1.ClaimRequest{Id: long}), ReasonInvalidID, "id"},
-		{"folds too long", claim(&idnodev1.ClaimRequest{Id: strings.Repeat("Ⱥ", 900)}), ReasonInvalidID, "id"},
-		{"empty", claim(&idnodev1.ClaimRequest{}), ReasonInvalidID, "id"},
-		{"ends with the separator", claim(&idnodev1.ClaimRequest{Id: "a:", Separator: ":"}), ReasonInvalidID, "id"},
-		{"ends with a pipe", claim(&idnodev1.ClaimRequest{Id: "a|"}), ReasonInvalidID, "id"},
-		{"separator", claim(&idnodev1.ClaimRequest{Id: "a", Separator: "ab"}), ReasonInvalidSeparator, "separator"},
-		{"database", claim(&idnodev1.ClaimRequest{Id: "a", Database: "a/b"}), ReasonInvalidDatabase, "database"},
-		{"request id", claim(&idnodev1.ClaimRequest{Id: "a", RequestId: &idnodev1.RequestId{}}), ReasonInvalidRequestID, "request_id"},
-		{"release: too long", release(&idnodev1.ReleaseRequest{Id: long}), ReasonInvalidID, "id"},
-		{"release: folds too long", release(&idnodev1.ReleaseRequest{Id: strings.Repeat("Ⱥ", 900)}), ReasonInvalidID, "id"},
-		{"release: pipe", release(&idnodev1.ReleaseRequest{Id: "a|"}), ReasonInvalidID, "id"},
-		{"release: database", release(&idnodev1.ReleaseRequest{Id: "a", Database: "a/b"}), ReasonInvalidDatabase, "database"},
+		{"too long", claim(&idnodev1.ClaimRequest{Id: long}), apierror.ReasonInvalidID, "id"},
+		{"folds too long", claim(&idnodev1.ClaimRequest{Id: strings.Repeat("Ⱥ", 900)}), apierror.ReasonInvalidID, "id"},
+		{"empty", claim(&idnodev1.ClaimRequest{}), apierror.ReasonInvalidID, "id"},
+		{"ends with the separator", claim(&idnodev1.ClaimRequest{Id: "a:", Separator: ":"}), apierror.ReasonInvalidID, "id"},
+		{"ends with a pipe", claim(&idnodev1.ClaimRequest{Id: "a|"}), apierror.ReasonInvalidID, "id"},
+		{"separator", claim(&idnodev1.ClaimRequest{Id: "a", Separator: "ab"}), apierror.ReasonInvalidSeparator, "separator"},
+		{"database", claim(&idnodev1.ClaimRequest{Id: "a", Database: "a/b"}), apierror.ReasonInvalidDatabase, "database"},
+		{"request id", claim(&idnodev1.ClaimRequest{Id: "a", RequestId: &idnodev1.RequestId{}}), apierror.ReasonInvalidRequestID, "request_id"},
+		{"release: too long", release(&idnodev1.ReleaseRequest{Id: long}), apierror.ReasonInvalidID, "id"},
+		{"release: folds too long", release(&idnodev1.ReleaseRequest{Id: strings.Repeat("Ⱥ", 900)}), apierror.ReasonInvalidID, "id"},
+		{"release: pipe", release(&idnodev1.ReleaseRequest{Id: "a|"}), apierror.ReasonInvalidID, "id"},
+		{"release: database", release(&idnodev1.ReleaseRequest{Id: "a", Database: "a/b"}), apierror.ReasonInvalidDatabase, "database"},
 		{
 			"release: request id", release(&idnodev1.ReleaseRequest{Id: "a", RequestId: &idnodev1.RequestId{}}),
-			ReasonInvalidRequestID, "request_id",
+			apierror.ReasonInvalidRequestID, "request_id",
 		},
 	}
 	for _, tt := range tests {
@@ -141,7 +142,7 @@ func TestDrain(t *testing.T) {
 		t.Error("drained with a call in flight")
 	}
 	_, err := n.Generate(context.Background(), &idnodev1.GenerateRequest{})
-	wantError(t, err, Unavailable, ReasonStopping, "")
+	wantError(t, err, apierror.CodeUnavailable, apierror.ReasonStopping, "")
 	n.Status()
 	close(block)
 	if err := n.Drain(context.Background()); err != nil {

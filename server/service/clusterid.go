@@ -1,6 +1,10 @@
 package service
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/idnode/idnode/server/apierror"
+)
 
 // ClusterIDHeader names a cluster in HTTP requests and in each HTTP answer, and in gRPC metadata: the
 // id as GetStatus shows it.
@@ -26,12 +30,12 @@ func (c ClusterID) Check(named []string) error {
 	}
 	own := c()
 	if own == "" {
-		return unavailable(ReasonStarting, "the node does not know its cluster yet", retryStarting, nil)
+		return apierror.Unavailable(apierror.ReasonStarting, "the node does not know its cluster yet", apierror.RetryStarting, nil)
 	}
 	for _, id := range named {
 		if id != own {
-			return &Error{
-				Code: FailedPrecondition, Reason: ReasonOtherCluster,
+			return &apierror.Error{
+				Code: apierror.CodeFailedPrecondition, Reason: apierror.ReasonOtherCluster,
 				Message: fmt.Sprintf("the node belongs to cluster %s, and the call is for cluster %.32q", own, id),
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/etags"
 	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/test/fsmtest"
@@ -39,7 +40,7 @@ func TestDatabases(t *testing.T) {
 	next := page(&idnodev1.ListDatabasesRequest{Prefix: "SH", PageSize: 1, Consistency: stale}, "ship")
 	page(&idnodev1.ListDatabasesRequest{Prefix: "SH", PageSize: 1, PageToken: next, Consistency: stale}, "shop")
 	_, err := n.ListDatabases(t.Context(), &idnodev1.ListDatabasesRequest{})
-	wantError(t, err, Unavailable, ReasonNoQuorum, "")
+	wantError(t, err, apierror.CodeUnavailable, apierror.ReasonNoQuorum, "")
 }
 
 // TestOwnEtags: counters come by database, page by page.
@@ -68,7 +69,7 @@ func TestOwnEtags(t *testing.T) {
 		t.Errorf("the last page leads on by %q", last)
 	}
 	_, err := n.ListOwnEtags(ctx, &idnodev1.ListDatabasesRequest{PageToken: next})
-	wantError(t, err, InvalidArgument, ReasonInvalidPageToken, "page_token")
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidPageToken, "page_token")
 	none := newNode(t, w, nil)
 	if res, err := none.ListOwnEtags(ctx, &idnodev1.ListDatabasesRequest{}); err != nil || len(res.Items) != 0 {
 		t.Errorf("a node that shows none: %+v %v", res, err)
@@ -105,7 +106,7 @@ func TestOwnReserves(t *testing.T) {
 		t.Errorf("the last page leads on by %q", last)
 	}
 	_, err := n.ListReserves(ctx, &idnodev1.ListReservesRequest{PageSize: -1})
-	wantError(t, err, InvalidArgument, ReasonInvalidPageSize, "page_size")
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidPageSize, "page_size")
 	if res, err := newNode(t, w, nil).ListReserves(ctx, &idnodev1.ListReservesRequest{}); err != nil || len(res.GetReserves()) != 0 {
 		t.Errorf("a node that keeps none: %+v %v", res, err)
 	}

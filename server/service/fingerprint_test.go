@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // oneTime is that of a test's world.
@@ -90,7 +91,7 @@ func TestEveryCallOwnsItsRequestID(t *testing.T) {
 			t.Errorf("%T: %d, %v; again %d, %v", request, first, err, again, errAgain)
 		}
 		other, err := c.call("two", request)
-		refused, isRefused := errors.AsType[*Error](err)
+		refused, isRefused := errors.AsType[*apierror.Error](err)
 		if other == first || isRefused && refused.Field == "request_id" {
 			t.Errorf("%T: another principal gets %d, %v, and the first one had %d", request, other, err, first)
 		}
@@ -118,9 +119,9 @@ func TestEveryFieldIsInTheFingerprint(t *testing.T) {
 			other := proto.Clone(request)
 			alter(t, reflect.ValueOf(other).Elem().Field(i))
 			index, err := c.call("one", other)
-			refused, _ := errors.AsType[*Error](err)
+			refused, _ := errors.AsType[*apierror.Error](err)
 			switch {
-			case refused != nil && (refused.Reason == ReasonRequestIDReused || refused.Code == InvalidArgument):
+			case refused != nil && (refused.Reason == apierror.ReasonRequestIDReused || refused.Code == apierror.CodeInvalidArgument):
 			case name == "Database" && index != first:
 			case err == nil && index == 0: // It takes nothing.
 			default:

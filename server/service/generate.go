@@ -11,6 +11,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/identity"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 const (
@@ -93,14 +94,14 @@ func (g *ids) allowTemplate(ctx context.Context, template string, what target, c
 
 // inTemplate names the template as the field at fault where the state names a part of it.
 func inTemplate(err error) error {
-	e, ok := errors.AsType[*Error](err)
+	e, ok := errors.AsType[*apierror.Error](err)
 	if !ok || e.Field != "name" && e.Field != "id" {
 		return err
 	}
 	renamed := *e
 	renamed.Field = "template"
-	if e.Reason == ReasonInvalidName {
-		renamed.Reason = ReasonInvalidID
+	if e.Reason == apierror.ReasonInvalidName {
+		renamed.Reason = apierror.ReasonInvalidID
 	}
 	return &renamed
 }
@@ -112,15 +113,16 @@ func checkGenerate(req *idnodev1.GenerateRequest, kind docid.Kind, count int64) 
 	inBlocks := kind == docid.Identity || kind == docid.ServerSide
 	switch {
 	case req.GetClaim() && generates:
-		return invalid(ReasonInvalidClaim, "claim", "only a finished id can be claimed, not a template that generates")
+		return apierror.Invalid(apierror.ReasonInvalidClaim, "claim", "only a finished id can be claimed, not a template that generates")
 	case req.GetRequestId() != nil && !logged:
-		return invalid(ReasonInvalidRequestID, "request_id", "%s ids take no request id", kind)
+		return apierror.Invalid(apierror.ReasonInvalidRequestID, "request_id", "%s ids take no request id", kind)
 	case req.GetBlocksOnly() && !inBlocks:
-		return invalid(ReasonInvalidBlocksOnly, "blocks_only", "%s ids do not come in blocks", kind)
+		return apierror.Invalid(apierror.ReasonInvalidBlocksOnly, "blocks_only", "%s ids do not come in blocks", kind)
 	case req.GetTimeOrdered() && kind != docid.GUID:
-		return invalid(ReasonInvalidTimeOrdered, "time_ordered", "%s ids have no order of time; only GUIDs, whose template is empty", kind)
+		return apierror.Invalid(apierror.ReasonInvalidTimeOrdered, "time_ordered",
+			"%s ids have no order of time; only GUIDs, whose template is empty", kind)
 	case count > 1 && !generates:
-		return invalid(ReasonInvalidCount, "count", "a semantic id is one id, not %d", count)
+		return apierror.Invalid(apierror.ReasonInvalidCount, "count", "a semantic id is one id, not %d", count)
 	case req.GetBlocksOnly():
 		return nil
 	}
@@ -145,10 +147,10 @@ func longestID(req *idnodev1.GenerateRequest, kind docid.Kind) int {
 func checkAnswerSize(count int64, longest int) error {
 	switch {
 	case count > MaxIDs:
-		return invalid(ReasonInvalidCount, "count",
+		return apierror.Invalid(apierror.ReasonInvalidCount, "count",
 			"%d ids are more than %d, which fit into one answer; ask for blocks only, or for fewer", count, MaxIDs)
 	case count*int64(longest) > MaxIDsBytes:
-		return invalid(ReasonInvalidCount, "count",
+		return apierror.Invalid(apierror.ReasonInvalidCount, "count",
 			"%d ids of up to %d bytes do not fit into one answer of %d bytes; ask for blocks only, or for fewer",
 			count, longest, MaxIDsBytes)
 	}
@@ -167,7 +169,7 @@ func (g *ids) guids(database string, count int64, timeOrdered bool) (*idnodev1.G
 	for i := range ids {
 		id, err := next()
 		if err != nil {
-			return nil, internal(err)
+			return nil, apierror.Internal(err)
 		}
 		ids[i] = id.String()
 	}
@@ -199,7 +201,7 @@ func (g *ids) identity(
 	ctx context.Context, req *idnodev1.GenerateRequest, key *op.RequestKey, database string, template docid.Template, count int64,
 ) (*idnodev1.GenerateResponse, error) {
 	name := docid.Fold(template.Name)
-	if err := checkFolded(name, docid.MaxNameBytes, ReasonInvalidID, "template"); err != nil {
+	if err := checkFolded(name, docid.MaxNameBytes, apierror.ReasonInvalidID, "template"); err != nil {
 		return nil, err
 	}
 	if err := g.allowTemplate(ctx, name, target{targetIdentity, database, name}, count); err != nil {
@@ -252,7 +254,7 @@ func (g *ids) semantic(
 		return res, nil
 	}
 	id := docid.Fold(req.GetTemplate())
-	if err := checkFolded(id, docid.MaxIDBytes, ReasonInvalidID, "template"); err != nil {
+	if err := checkFolded(id, docid.MaxIDBytes, apierror.ReasonInvalidID, "template"); err != nil {
 		return nil, err
 	}
 	// To claim is another right, which claimKey asks for, and the state again.

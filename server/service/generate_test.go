@@ -12,6 +12,7 @@ import (
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/etag"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 func TestGenerateGUID(t *testing.T) {
@@ -93,7 +94,7 @@ func TestGenerateServerSide(t *testing.T) {
 func TestServerSideWithoutTag(t *testing.T) {
 	n := newNode(t, newWorld(t), func(c *Config) { c.Tag = func() (string, bool) { return "A", false } })
 	_, err := n.Generate(context.Background(), &idnodev1.GenerateRequest{Template: "users/"})
-	wantError(t, err, FailedPrecondition, ReasonTagNotAssigned, "")
+	wantError(t, err, apierror.CodeFailedPrecondition, apierror.ReasonTagNotAssigned, "")
 	if len(n.etags.last) != 0 {
 		t.Error("an etag was taken")
 	}
@@ -103,16 +104,16 @@ func TestServerSideEtagErrors(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
 	tests := []struct {
 		err    error
-		code   Code
+		code   apierror.Code
 		reason string
 	}{
-		{etag.StartingError("the node waits"), Unavailable, ReasonStarting},
-		{etag.ErrExhausted, OutOfRange, ReasonCounterExhausted},
-		{etag.ErrTooManyDatabases, ResourceExhausted, ReasonQuota},
-		{etag.ErrStalled, Unavailable, ReasonOverloaded},
-		{etag.ErrClosed, Unavailable, ReasonStopping},
-		{etag.ErrBroken, DataLoss, ReasonCorrupt},
-		{context.Canceled, Internal, ReasonInternal},
+		{etag.StartingError("the node waits"), apierror.CodeUnavailable, apierror.ReasonStarting},
+		{etag.ErrExhausted, apierror.CodeOutOfRange, apierror.ReasonCounterExhausted},
+		{etag.ErrTooManyDatabases, apierror.CodeResourceExhausted, apierror.ReasonQuota},
+		{etag.ErrStalled, apierror.CodeUnavailable, apierror.ReasonOverloaded},
+		{etag.ErrClosed, apierror.CodeUnavailable, apierror.ReasonStopping},
+		{etag.ErrBroken, apierror.CodeDataLoss, apierror.ReasonCorrupt},
+		{context.Canceled, apierror.CodeInternal, apierror.ReasonInternal},
 	}
 	for _, tt := range tests {
 		n.etags.err = tt.err
@@ -125,7 +126,7 @@ func TestServerSideEtagErrors(t *testing.T) {
 		t.Errorf("the last etag: %v", err)
 	}
 	_, err := n.Generate(context.Background(), &idnodev1.GenerateRequest{Template: "users/"})
-	wantError(t, err, OutOfRange, ReasonCounterExhausted, "")
+	wantError(t, err, apierror.CodeOutOfRange, apierror.ReasonCounterExhausted, "")
 }
 
 func TestGenerateIdentity(t *testing.T) {
@@ -173,7 +174,7 @@ func TestGenerateStepsOverClaims(t *testing.T) {
 		t.Errorf("blocks %+v", res.Blocks)
 	}
 	_, err = n.Claim(ctx, &idnodev1.ClaimRequest{Id: "Companies/4"})
-	wantError(t, err, AlreadyExists, ReasonIDClaimed, "id")
+	wantError(t, err, apierror.CodeAlreadyExists, apierror.ReasonIDClaimed, "id")
 }
 
 func TestGenerateSemantic(t *testing.T) {
@@ -194,7 +195,7 @@ func TestGenerateSemantic(t *testing.T) {
 		t.Errorf("claim the longest id: %v", err)
 	}
 	_, err := n.Generate(ctx, &idnodev1.GenerateRequest{Template: strings.ToUpper(longest), Claim: true})
-	wantError(t, err, AlreadyExists, ReasonIDClaimed, "template")
+	wantError(t, err, apierror.CodeAlreadyExists, apierror.ReasonIDClaimed, "template")
 }
 
 // TestGenerateLimits holds every limit: at it all is well, beyond it the request
@@ -208,49 +209,67 @@ func TestGenerateLimits(t *testing.T) {
 		reason, field string // empty: accepted
 	}{
 		{"database", &idnodev1.GenerateRequest{Database: long(128), Template: "u|"}, "", ""},
-		{"database too long", &idnodev1.GenerateRequest{Database: long(129), Template: "u|"}, ReasonInvalidDatabase, "database"},
-		{"database with a slash", &idnodev1.GenerateRequest{Database: "a/b", Template: "u|"}, ReasonInvalidDatabase, "database"},
-		{"separator", &idnodev1.GenerateRequest{Separator: "ab", Template: "u|"}, ReasonInvalidSeparator, "separator"},
-		{"backslash", &idnodev1.GenerateRequest{Template: `a\b`}, ReasonInvalidID, "template"},
-		{"not UTF-8", &idnodev1.GenerateRequest{Template: "a\xff"}, ReasonInvalidID, "template"},
+		{"database too long", &idnodev1.GenerateRequest{Database: long(129), Template: "u|"}, apierror.ReasonInvalidDatabase, "database"},
+		{"database with a slash", &idnodev1.GenerateRequest{Database: "a/b", Template: "u|"}, apierror.ReasonInvalidDatabase, "database"},
+		{"separator", &idnodev1.GenerateRequest{Separator: "ab", Template: "u|"}, apierror.ReasonInvalidSeparator, "separator"},
+		{"backslash", &idnodev1.GenerateRequest{Template: `a\b`}, apierror.ReasonInvalidID, "template"},
+		{"not UTF-8", &idnodev1.GenerateRequest{Template: "a\xff"}, apierror.ReasonInvalidID, "template"},
 		{"longest semantic", &idnodev1.GenerateRequest{Template: long(2025)}, "", ""},
-		{"semantic too long", &idnodev1.GenerateRequest{Template: long(2026)}, ReasonInvalidID, "template"},
+		{"semantic too long", &idnodev1.GenerateRequest{Template: long(2026)}, apierror.ReasonInvalidID, "template"},
 		{"longest identity", &idnodev1.GenerateRequest{Template: long(2000) + "|"}, "", ""},
-		{"identity too long", &idnodev1.GenerateRequest{Template: long(2001) + "|"}, ReasonInvalidID, "template"},
-		{"identity folds too long", &idnodev1.GenerateRequest{Template: strings.Repeat("Ⱥ", 1000) + "|"}, ReasonInvalidID, "template"},
-		{"claim folds too long", &idnodev1.GenerateRequest{Template: strings.Repeat("Ⱥ", 1000), Claim: true}, ReasonInvalidID, "template"},
+		{"identity too long", &idnodev1.GenerateRequest{Template: long(2001) + "|"}, apierror.ReasonInvalidID, "template"},
+		{"identity folds too long", &idnodev1.GenerateRequest{Template: strings.Repeat("Ⱥ", 1000) + "|"}, apierror.ReasonInvalidID, "template"},
+		{
+			"claim folds too long", &idnodev1.GenerateRequest{Template: strings.Repeat("Ⱥ", 1000), Claim: true}, apierror.ReasonInvalidID,
+			"template",
+		},
 		{"longest prefix", &idnodev1.GenerateRequest{Template: long(2003) + "/"}, "", ""},
-		{"prefix too long", &idnodev1.GenerateRequest{Template: long(2004) + "/"}, ReasonInvalidID, "template"},
-		{"empty identity", &idnodev1.GenerateRequest{Template: "|"}, ReasonInvalidID, "template"},
-		{"two pipes", &idnodev1.GenerateRequest{Template: "u||"}, ReasonInvalidID, "template"},
-		{"negative count", &idnodev1.GenerateRequest{Template: "u|", Count: -1}, ReasonInvalidCount, "count"},
+		{"prefix too long", &idnodev1.GenerateRequest{Template: long(2004) + "/"}, apierror.ReasonInvalidID, "template"},
+		{"empty identity", &idnodev1.GenerateRequest{Template: "|"}, apierror.ReasonInvalidID, "template"},
+		{"two pipes", &idnodev1.GenerateRequest{Template: "u||"}, apierror.ReasonInvalidID, "template"},
+		{"negative count", &idnodev1.GenerateRequest{Template: "u|", Count: -1}, apierror.ReasonInvalidCount, "count"},
 		{"most ids", &idnodev1.GenerateRequest{Template: "u|", Count: 10_000}, "", ""},
-		{"too many ids", &idnodev1.GenerateRequest{Template: "u|", Count: 10_001}, ReasonInvalidCount, "count"},
+		{"too many ids", &idnodev1.GenerateRequest{Template: "u|", Count: 10_001}, apierror.ReasonInvalidCount, "count"},
 		{"most GUIDs", &idnodev1.GenerateRequest{Count: 10_000}, "", ""},
-		{"too many GUIDs", &idnodev1.GenerateRequest{Count: 10_001}, ReasonInvalidCount, "count"},
+		{"too many GUIDs", &idnodev1.GenerateRequest{Count: 10_001}, apierror.ReasonInvalidCount, "count"},
 		{"most bytes", &idnodev1.GenerateRequest{Template: long(1000) + "|", Count: 1022}, "", ""},
-		{"too many bytes", &idnodev1.GenerateRequest{Template: long(1000) + "|", Count: 1030}, ReasonInvalidCount, "count"},
+		{"too many bytes", &idnodev1.GenerateRequest{Template: long(1000) + "|", Count: 1030}, apierror.ReasonInvalidCount, "count"},
 		{"most in blocks", &idnodev1.GenerateRequest{Template: "u|", Count: 1_000_000, BlocksOnly: true}, "", ""},
-		{"too many in blocks", &idnodev1.GenerateRequest{Template: "u|", Count: 1_000_001, BlocksOnly: true}, ReasonInvalidCount, "count"},
-		{"two of a semantic id", &idnodev1.GenerateRequest{Template: "u/1", Count: 2}, ReasonInvalidCount, "count"},
-		{"blocks of GUIDs", &idnodev1.GenerateRequest{BlocksOnly: true}, ReasonInvalidBlocksOnly, "blocks_only"},
-		{"blocks of a semantic id", &idnodev1.GenerateRequest{Template: "u/1", BlocksOnly: true}, ReasonInvalidBlocksOnly, "blocks_only"},
-		{"identities in order of time", &idnodev1.GenerateRequest{Template: "u|", TimeOrdered: true}, ReasonInvalidTimeOrdered, "time_ordered"},
-		{"a claim in order of time", &idnodev1.GenerateRequest{Template: "u/1", TimeOrdered: true}, ReasonInvalidTimeOrdered, "time_ordered"},
-		{"claim of an identity", &idnodev1.GenerateRequest{Template: "u|", Claim: true}, ReasonInvalidClaim, "claim"},
-		{"claim of a prefix", &idnodev1.GenerateRequest{Template: "u/", Claim: true}, ReasonInvalidClaim, "claim"},
-		{"claim of a GUID", &idnodev1.GenerateRequest{Claim: true}, ReasonInvalidClaim, "claim"},
-		{"request id with a GUID", &idnodev1.GenerateRequest{RequestId: id}, ReasonInvalidRequestID, "request_id"},
-		{"request id with a prefix", &idnodev1.GenerateRequest{Template: "u/", RequestId: id}, ReasonInvalidRequestID, "request_id"},
+		{
+			"too many in blocks", &idnodev1.GenerateRequest{Template: "u|", Count: 1_000_001, BlocksOnly: true}, apierror.ReasonInvalidCount,
+			"count",
+		},
+		{"two of a semantic id", &idnodev1.GenerateRequest{Template: "u/1", Count: 2}, apierror.ReasonInvalidCount, "count"},
+		{"blocks of GUIDs", &idnodev1.GenerateRequest{BlocksOnly: true}, apierror.ReasonInvalidBlocksOnly, "blocks_only"},
+		{
+			"blocks of a semantic id", &idnodev1.GenerateRequest{Template: "u/1", BlocksOnly: true}, apierror.ReasonInvalidBlocksOnly,
+			"blocks_only",
+		},
+		{
+			"identities in order of time", &idnodev1.GenerateRequest{Template: "u|", TimeOrdered: true}, apierror.ReasonInvalidTimeOrdered,
+			"time_ordered",
+		},
+		{
+			"a claim in order of time", &idnodev1.GenerateRequest{Template: "u/1", TimeOrdered: true}, apierror.ReasonInvalidTimeOrdered,
+			"time_ordered",
+		},
+		{"claim of an identity", &idnodev1.GenerateRequest{Template: "u|", Claim: true}, apierror.ReasonInvalidClaim, "claim"},
+		{"claim of a prefix", &idnodev1.GenerateRequest{Template: "u/", Claim: true}, apierror.ReasonInvalidClaim, "claim"},
+		{"claim of a GUID", &idnodev1.GenerateRequest{Claim: true}, apierror.ReasonInvalidClaim, "claim"},
+		{"request id with a GUID", &idnodev1.GenerateRequest{RequestId: id}, apierror.ReasonInvalidRequestID, "request_id"},
+		{"request id with a prefix", &idnodev1.GenerateRequest{Template: "u/", RequestId: id}, apierror.ReasonInvalidRequestID, "request_id"},
 		{"request id", &idnodev1.GenerateRequest{Template: "u|", RequestId: &idnodev1.RequestId{Id: long(64)}}, "", ""},
-		{"empty request id", &idnodev1.GenerateRequest{Template: "u|", RequestId: &idnodev1.RequestId{}}, ReasonInvalidRequestID, "request_id"},
+		{
+			"empty request id", &idnodev1.GenerateRequest{Template: "u|", RequestId: &idnodev1.RequestId{}}, apierror.ReasonInvalidRequestID,
+			"request_id",
+		},
 		{
 			"request id of a block", &idnodev1.GenerateRequest{Template: "u|", RequestId: &idnodev1.RequestId{Id: "block.c0ffee.1"}},
-			ReasonInvalidRequestID, "request_id",
+			apierror.ReasonInvalidRequestID, "request_id",
 		},
 		{
 			"request id too long", &idnodev1.GenerateRequest{Template: "u|", RequestId: &idnodev1.RequestId{Id: long(65)}},
-			ReasonInvalidRequestID, "request_id",
+			apierror.ReasonInvalidRequestID, "request_id",
 		},
 	}
 	for _, tt := range tests {
@@ -264,7 +283,7 @@ func TestGenerateLimits(t *testing.T) {
 				checkIDs(t, tt.req, res)
 				return
 			}
-			wantError(t, err, InvalidArgument, tt.reason, tt.field)
+			wantError(t, err, apierror.CodeInvalidArgument, tt.reason, tt.field)
 			if n.world.Proposals() != 0 || len(n.etags.last) != 0 {
 				t.Error("a refused request took something")
 			}
@@ -330,13 +349,13 @@ func FuzzGenerate(f *testing.F) {
 			checkIDs(t, req, res)
 			return
 		}
-		e, ok := err.(*Error)
-		if !ok || e.Reason == "" || e.Message == "" || e.Code == Internal {
+		e, ok := err.(*apierror.Error)
+		if !ok || e.Reason == "" || e.Message == "" || e.Code == apierror.CodeInternal {
 			t.Fatalf("error %#v", err)
 		}
 		// Only the state can decide whether a name is new, and so must have no control characters.
 		proposed := w.Proposals() != before && !strings.Contains(e.Message, "new names")
-		if e.Code == InvalidArgument && (e.Field == "" || proposed) {
+		if e.Code == apierror.CodeInvalidArgument && (e.Field == "" || proposed) {
 			t.Fatalf("a malformed request was proposed, or its field is not named: %v", e)
 		}
 	})

@@ -17,6 +17,7 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/hilo"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/reserve"
 )
 
@@ -129,14 +130,15 @@ func (r *ranges) checkRangeText(req *idnodev1.NextRangeRequest) (string, error) 
 	}
 	label := req.GetLabel()
 	if _, invisible := docid.FirstInvisible(label); invisible || len(label) > fsm.MaxLabelBytes || !utf8.ValidString(label) {
-		return "", invalid(ReasonInvalidLabel, "label", "the label is longer than %d bytes, or has invisible characters", fsm.MaxLabelBytes)
+		return "", apierror.Invalid(apierror.ReasonInvalidLabel, "label", "the label is longer than %d bytes, or has invisible characters",
+			fsm.MaxLabelBytes)
 	}
-	if err := checkFolded(docid.Fold(req.GetTag()), docid.MaxNameBytes, ReasonInvalidTag, "tag"); err != nil {
+	if err := checkFolded(docid.Fold(req.GetTag()), docid.MaxNameBytes, apierror.ReasonInvalidTag, "tag"); err != nil {
 		return "", err
 	}
 	longest := len(rangePrefix(req.GetTag(), separator, r.serverPrefix)) + numberDigits
 	if longest > docid.MaxIDBytes {
-		return "", invalid(ReasonInvalidTag, "tag",
+		return "", apierror.Invalid(apierror.ReasonInvalidTag, "tag",
 			"tag makes ids of up to %d bytes with this node's server prefix, more than %d", longest, docid.MaxIDBytes)
 	}
 	return separator, nil
@@ -145,16 +147,16 @@ func (r *ranges) checkRangeText(req *idnodev1.NextRangeRequest) (string, error) 
 func checkRangeNumbers(req *idnodev1.NextRangeRequest) error {
 	switch {
 	case req.GetSize() < 0 || req.GetSize() > hilo.MaxSize:
-		return invalid(ReasonInvalidSize, "size", "the size %d is not in 1 to %d", req.GetSize(), hilo.MaxSize)
+		return apierror.Invalid(apierror.ReasonInvalidSize, "size", "the size %d is not in 1 to %d", req.GetSize(), hilo.MaxSize)
 	case req.GetLastSize() < 0:
-		return invalid(ReasonInvalidSize, "last_size", "the last size %d is negative", req.GetLastSize())
+		return apierror.Invalid(apierror.ReasonInvalidSize, "last_size", "the last size %d is negative", req.GetLastSize())
 	case req.GetLastMax() < 0:
-		return invalid(ReasonInvalidLastMax, "last_max", "the last max %d is negative", req.GetLastMax())
+		return apierror.Invalid(apierror.ReasonInvalidLastMax, "last_max", "the last max %d is negative", req.GetLastMax())
 	case req.GetLastRangeAt() == nil:
 	case req.GetLastRangeAt().CheckValid() != nil: // It would turn into another time.
-		return invalid(ReasonInvalidLastRangeAt, "last_range_at", "last_range_at is not a valid time")
+		return apierror.Invalid(apierror.ReasonInvalidLastRangeAt, "last_range_at", "last_range_at is not a valid time")
 	case !fitsUnixNano(req.GetLastRangeAt().AsTime()):
-		return invalid(ReasonInvalidLastRangeAt, "last_range_at", "the time of the last range is out of range")
+		return apierror.Invalid(apierror.ReasonInvalidLastRangeAt, "last_range_at", "the time of the last range is out of range")
 	}
 	return nil
 }
@@ -171,7 +173,8 @@ func (r *ranges) rangePayload(w *wantedRange) (*raftlogv1.HiLoNext, error) {
 	if tag == "" {
 		// The id of a number in the range ends with the tag, so a range cannot
 		// be given before the tag is settled.
-		return nil, unavailable(ReasonStarting, "the cluster has not confirmed this node's tag yet", retryStarting, nil)
+		return nil, apierror.Unavailable(apierror.ReasonStarting, "the cluster has not confirmed this node's tag yet", apierror.RetryStarting,
+			nil)
 	}
 	next := &raftlogv1.HiLoNext{
 		Tag: docid.Fold(w.GetTag()), Size: w.GetSize(), LastSize: w.GetLastSize(), LastMax: w.GetLastMax(),
@@ -262,18 +265,18 @@ func checkReturn(req *idnodev1.ReturnRangeRequest) error {
 	token := len(req.GetToken())
 	switch {
 	case token != 0 && token != tokenBytes:
-		return invalid(ReasonInvalidToken, "token", "the token has %d bytes, not %d", token, tokenBytes)
+		return apierror.Invalid(apierror.ReasonInvalidToken, "token", "the token has %d bytes, not %d", token, tokenBytes)
 	case req.GetLow() < 1:
-		return invalid(ReasonInvalidLow, "low", "the first number %d is below 1", req.GetLow())
+		return apierror.Invalid(apierror.ReasonInvalidLow, "low", "the first number %d is below 1", req.GetLow())
 	}
 	if err := checkReturned(req); err != nil {
 		return err
 	}
 	switch {
 	case token == 0 && !req.GetWithoutToken():
-		return invalid(ReasonInvalidToken, "token", "the token that came with the range is missing")
+		return apierror.Invalid(apierror.ReasonInvalidToken, "token", "the token that came with the range is missing")
 	case token != 0 && req.GetWithoutToken():
-		return invalid(ReasonInvalidToken, "token", "there is a token in a return without token")
+		return apierror.Invalid(apierror.ReasonInvalidToken, "token", "there is a token in a return without token")
 	}
 	return nil
 }
@@ -282,9 +285,9 @@ func checkReturn(req *idnodev1.ReturnRangeRequest) error {
 func checkReturned(req *idnodev1.ReturnRangeRequest) error {
 	switch {
 	case req.GetHigh() < 1:
-		return invalid(ReasonInvalidHigh, "high", "the last number of the range %d is below 1", req.GetHigh())
+		return apierror.Invalid(apierror.ReasonInvalidHigh, "high", "the last number of the range %d is below 1", req.GetHigh())
 	case req.GetLast() < 0:
-		return invalid(ReasonInvalidLast, "last", "the last number used %d is negative", req.GetLast())
+		return apierror.Invalid(apierror.ReasonInvalidLast, "last", "the last number used %d is negative", req.GetLast())
 	}
 	return nil
 }
@@ -305,10 +308,10 @@ func (r *ranges) setHiLo(ctx context.Context, req *idnodev1.SetHiLoRequest) (*id
 	}
 	largest, expected := req.GetMax(), req.GetExpected()
 	if expected < 0 {
-		return nil, invalid(ReasonInvalidExpected, "expected", "the expected value %d is negative", expected)
+		return nil, apierror.Invalid(apierror.ReasonInvalidExpected, "expected", "the expected value %d is negative", expected)
 	}
 	if largest < expected {
-		return nil, invalid(ReasonInvalidMax, "max",
+		return nil, apierror.Invalid(apierror.ReasonInvalidMax, "max",
 			"max %d is lower than the expected value %d: a counter only rises this way", largest, expected)
 	}
 	need, what := r.toRaise(uint64(largest-expected)), target{targetTag, database, tag}
@@ -342,5 +345,5 @@ func tagKey(tag string) (folded string, err error) {
 		return "", badForm(err, "tag")
 	}
 	folded = docid.Fold(tag)
-	return folded, checkFolded(folded, docid.MaxNameBytes, ReasonInvalidTag, "tag")
+	return folded, checkFolded(folded, docid.MaxNameBytes, apierror.ReasonInvalidTag, "tag")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 func TestHiLo(t *testing.T) {
@@ -76,13 +77,13 @@ func TestSetHiLo(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
 	ctx := context.Background()
 	_, err := n.GetHiLo(ctx, &idnodev1.GetHiLoRequest{Tag: "orders"})
-	wantError(t, err, NotFound, ReasonHiLoNotFound, "")
+	wantError(t, err, apierror.CodeNotFound, apierror.ReasonHiLoNotFound, "")
 	set, err := n.SetHiLo(ctx, &idnodev1.SetHiLoRequest{Tag: "orders", Max: 32})
 	if err != nil || set.Max != 32 {
 		t.Fatalf("%+v %v", set, err)
 	}
 	_, err = n.SetHiLo(ctx, &idnodev1.SetHiLoRequest{Tag: "orders", Max: 64})
-	wantError(t, err, Aborted, ReasonConcurrency, "expected")
+	wantError(t, err, apierror.CodeAborted, apierror.ReasonConcurrency, "expected")
 	set, err = n.SetHiLo(ctx, &idnodev1.SetHiLoRequest{Tag: "Orders", Max: 64, Expected: 32})
 	if err != nil || set.Max != 64 {
 		t.Fatalf("%+v %v", set, err)
@@ -103,7 +104,7 @@ func TestServerPrefix(t *testing.T) {
 	}
 	before := w.Proposals()
 	_, err = n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Tag: longest + "x"})
-	wantError(t, err, InvalidArgument, ReasonInvalidTag, "tag")
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidTag, "tag")
 	if w.Proposals() != before {
 		t.Error("a refused request was proposed")
 	}
@@ -117,57 +118,60 @@ func TestHiLoLimits(t *testing.T) {
 		reason, field string
 	}{
 		{"tag", callRange(&idnodev1.NextRangeRequest{Tag: strings.Repeat("x", 2000)}), "", ""},
-		{"tag too long", callRange(&idnodev1.NextRangeRequest{Tag: strings.Repeat("x", 2001)}), ReasonInvalidTag, "tag"},
-		{"tag folds too long", callRange(&idnodev1.NextRangeRequest{Tag: strings.Repeat("Ⱥ", 1000)}), ReasonInvalidTag, "tag"},
-		{"empty tag", callRange(&idnodev1.NextRangeRequest{}), ReasonInvalidTag, "tag"},
-		{"tag with the separator", callRange(&idnodev1.NextRangeRequest{Tag: "u/"}), ReasonInvalidTag, "tag"},
+		{"tag too long", callRange(&idnodev1.NextRangeRequest{Tag: strings.Repeat("x", 2001)}), apierror.ReasonInvalidTag, "tag"},
+		{"tag folds too long", callRange(&idnodev1.NextRangeRequest{Tag: strings.Repeat("Ⱥ", 1000)}), apierror.ReasonInvalidTag, "tag"},
+		{"empty tag", callRange(&idnodev1.NextRangeRequest{}), apierror.ReasonInvalidTag, "tag"},
+		{"tag with the separator", callRange(&idnodev1.NextRangeRequest{Tag: "u/"}), apierror.ReasonInvalidTag, "tag"},
 		{"tag with another separator", callRange(&idnodev1.NextRangeRequest{Tag: "u/", Separator: "."}), "", ""},
-		{"tag with a pipe", callRange(&idnodev1.NextRangeRequest{Tag: "u|"}), ReasonInvalidTag, "tag"},
-		{"separator", callRange(&idnodev1.NextRangeRequest{Tag: "u", Separator: "|"}), ReasonInvalidSeparator, "separator"},
-		{"database", callRange(&idnodev1.NextRangeRequest{Tag: "u", Database: "/"}), ReasonInvalidDatabase, "database"},
+		{"tag with a pipe", callRange(&idnodev1.NextRangeRequest{Tag: "u|"}), apierror.ReasonInvalidTag, "tag"},
+		{"separator", callRange(&idnodev1.NextRangeRequest{Tag: "u", Separator: "|"}), apierror.ReasonInvalidSeparator, "separator"},
+		{"database", callRange(&idnodev1.NextRangeRequest{Tag: "u", Database: "/"}), apierror.ReasonInvalidDatabase, "database"},
 		{"size", callRange(&idnodev1.NextRangeRequest{Tag: "u", Size: 1 << 20}), "", ""},
 		{"label", callRange(&idnodev1.NextRangeRequest{Tag: "u", Label: strings.Repeat("ü", 32)}), "", ""},
-		{"label too long", callRange(&idnodev1.NextRangeRequest{Tag: "u", Label: strings.Repeat("x", 65)}), ReasonInvalidLabel, "label"},
-		{"label with a control character", callRange(&idnodev1.NextRangeRequest{Tag: "u", Label: "a\nb"}), ReasonInvalidLabel, "label"},
-		{"label that is no text", callRange(&idnodev1.NextRangeRequest{Tag: "u", Label: "\xff"}), ReasonInvalidLabel, "label"},
-		{"size too large", callRange(&idnodev1.NextRangeRequest{Tag: "u", Size: 1<<20 + 1}), ReasonInvalidSize, "size"},
-		{"size negative", callRange(&idnodev1.NextRangeRequest{Tag: "u", Size: -1}), ReasonInvalidSize, "size"},
+		{"label too long", callRange(&idnodev1.NextRangeRequest{Tag: "u", Label: strings.Repeat("x", 65)}), apierror.ReasonInvalidLabel, "label"},
+		{"label with a control character", callRange(&idnodev1.NextRangeRequest{Tag: "u", Label: "a\nb"}), apierror.ReasonInvalidLabel, "label"},
+		{"label that is no text", callRange(&idnodev1.NextRangeRequest{Tag: "u", Label: "\xff"}), apierror.ReasonInvalidLabel, "label"},
+		{"size too large", callRange(&idnodev1.NextRangeRequest{Tag: "u", Size: 1<<20 + 1}), apierror.ReasonInvalidSize, "size"},
+		{"size negative", callRange(&idnodev1.NextRangeRequest{Tag: "u", Size: -1}), apierror.ReasonInvalidSize, "size"},
 		{"last size", callRange(&idnodev1.NextRangeRequest{Tag: "u", LastSize: math.MaxInt64}), "", ""},
-		{"last size negative", callRange(&idnodev1.NextRangeRequest{Tag: "u", LastSize: -1}), ReasonInvalidSize, "last_size"},
+		{"last size negative", callRange(&idnodev1.NextRangeRequest{Tag: "u", LastSize: -1}), apierror.ReasonInvalidSize, "last_size"},
 		{"last max", callRange(&idnodev1.NextRangeRequest{Tag: "u", LastMax: 1 << 32}), "", ""},
-		{"last max negative", callRange(&idnodev1.NextRangeRequest{Tag: "u", LastMax: -1}), ReasonInvalidLastMax, "last_max"},
+		{"last max negative", callRange(&idnodev1.NextRangeRequest{Tag: "u", LastMax: -1}), apierror.ReasonInvalidLastMax, "last_max"},
 		{"last range", callRange(&idnodev1.NextRangeRequest{Tag: "u", LastRangeAt: timestamppb.New(at)}), "", ""},
 		{
 			"last range too early", callRange(&idnodev1.NextRangeRequest{Tag: "u", LastRangeAt: timestamppb.New(time.Time{})}),
-			ReasonInvalidLastRangeAt, "last_range_at",
+			apierror.ReasonInvalidLastRangeAt, "last_range_at",
 		},
 		{
 			"last range too late", callRange(&idnodev1.NextRangeRequest{Tag: "u", LastRangeAt: timestamppb.New(at.AddDate(300, 0, 0))}),
-			ReasonInvalidLastRangeAt, "last_range_at",
+			apierror.ReasonInvalidLastRangeAt, "last_range_at",
 		},
 		{
 			"range request id", callRange(&idnodev1.NextRangeRequest{Tag: "u", RequestId: &idnodev1.RequestId{}}),
-			ReasonInvalidRequestID, "request_id",
+			apierror.ReasonInvalidRequestID, "request_id",
 		},
-		{"return: tag", callReturn(&idnodev1.ReturnRangeRequest{Low: 1, High: 2}), ReasonInvalidTag, "tag"},
-		{"return: low", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", High: 2}), ReasonInvalidLow, "low"},
-		{"return: high", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1}), ReasonInvalidHigh, "high"},
-		{"return: token missing", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: 1}), ReasonInvalidToken, "token"},
+		{"return: tag", callReturn(&idnodev1.ReturnRangeRequest{Low: 1, High: 2}), apierror.ReasonInvalidTag, "tag"},
+		{"return: low", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", High: 2}), apierror.ReasonInvalidLow, "low"},
+		{"return: high", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1}), apierror.ReasonInvalidHigh, "high"},
+		{
+			"return: token missing", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: 1}), apierror.ReasonInvalidToken,
+			"token",
+		},
 		{
 			"return: token without token",
 			callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: 1, Token: make([]byte, 8), WithoutToken: true}),
-			ReasonInvalidToken, "token",
+			apierror.ReasonInvalidToken, "token",
 		},
-		{"return: last", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: -1}), ReasonInvalidLast, "last"},
+		{"return: last", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: -1}), apierror.ReasonInvalidLast, "last"},
 		{
 			"return: token", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Token: make([]byte, 7)}),
-			ReasonInvalidToken, "token",
+			apierror.ReasonInvalidToken, "token",
 		},
 		{"return: unknown tag", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Token: make([]byte, 8)}), "", ""},
-		{"set: tag", callSet(&idnodev1.SetHiLoRequest{Tag: "u/", Max: 1}), ReasonInvalidTag, "tag"},
-		{"set: expected", callSet(&idnodev1.SetHiLoRequest{Tag: "u", Expected: -1}), ReasonInvalidExpected, "expected"},
-		{"set: max", callSet(&idnodev1.SetHiLoRequest{Tag: "u", Max: -1}), ReasonInvalidMax, "max"},
-		{"set: max below expected", callSet(&idnodev1.SetHiLoRequest{Tag: "u", Max: 4, Expected: 5}), ReasonInvalidMax, "max"},
+		{"set: tag", callSet(&idnodev1.SetHiLoRequest{Tag: "u/", Max: 1}), apierror.ReasonInvalidTag, "tag"},
+		{"set: expected", callSet(&idnodev1.SetHiLoRequest{Tag: "u", Expected: -1}), apierror.ReasonInvalidExpected, "expected"},
+		{"set: max", callSet(&idnodev1.SetHiLoRequest{Tag: "u", Max: -1}), apierror.ReasonInvalidMax, "max"},
+		{"set: max below expected", callSet(&idnodev1.SetHiLoRequest{Tag: "u", Max: 4, Expected: 5}), apierror.ReasonInvalidMax, "max"},
 		{"set: greatest", callSet(&idnodev1.SetHiLoRequest{Tag: "u", Max: math.MaxInt64}), "", ""},
 	}
 	for _, tt := range tests {
@@ -179,14 +183,14 @@ func TestHiLoLimits(t *testing.T) {
 func TestLastMaxTooFar(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
 	err := callRange(&idnodev1.NextRangeRequest{Tag: "u", LastMax: 1<<32 + 1})(n)
-	wantError(t, err, InvalidArgument, ReasonInvalidLastMax, "last_max")
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidLastMax, "last_max")
 }
 
 // TestRangeBeforeTheTag: a range's ids end with the tag, so it waits for that.
 func TestRangeBeforeTheTag(t *testing.T) {
 	n := newNode(t, newWorld(t), func(c *Config) { c.Tag = func() (string, bool) { return "A", false } })
 	err := callRange(&idnodev1.NextRangeRequest{Tag: "u"})(n)
-	wantError(t, err, Unavailable, ReasonStarting, "")
+	wantError(t, err, apierror.CodeUnavailable, apierror.ReasonStarting, "")
 }
 
 func callRange(r *idnodev1.NextRangeRequest) func(node) error {
@@ -246,7 +250,7 @@ func TestWhoHolds(t *testing.T) {
 	check(46, &idnodev1.WhoHoldsResponse{State: idnodev1.RangeState_RANGE_STATE_NOT_ISSUED})
 
 	_, err := n.WhoHolds(ctx, &idnodev1.WhoHoldsRequest{Tag: "nobody's", Number: 1})
-	wantError(t, err, NotFound, ReasonHiLoNotFound, "")
+	wantError(t, err, apierror.CodeNotFound, apierror.ReasonHiLoNotFound, "")
 	_, err = n.WhoHolds(ctx, &idnodev1.WhoHoldsRequest{Tag: "users"})
-	wantError(t, err, InvalidArgument, ReasonInvalidNumber, "number")
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidNumber, "number")
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/hostcheck"
 )
 
@@ -26,11 +27,11 @@ func (m *members) CheckHost(name string) error {
 	case slices.ContainsFunc(known, ofMember):
 		return nil
 	case len(known) == 0:
-		return unavailable(ReasonStarting,
-			"the node has no list of members yet, so it cannot check whether "+name+" is a name of the cluster", retryStarting, nil)
+		return apierror.Unavailable(apierror.ReasonStarting,
+			"the node has no list of members yet, so it cannot check whether "+name+" is a name of the cluster", apierror.RetryStarting, nil)
 	}
-	return &Error{
-		Code: PermissionDenied, Reason: ReasonInvalidRequest,
+	return &apierror.Error{
+		Code: apierror.CodePermissionDenied, Reason: apierror.ReasonInvalidRequest,
 		Message: "without TLS the node does not answer as " + name + ": use a member's address, or name it with --http-host on every node",
 	}
 }

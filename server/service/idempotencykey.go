@@ -1,6 +1,10 @@
 package service
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/idnode/idnode/server/apierror"
+)
 
 // IdempotencyKeyHeader is the header of HTTP requests that has a request id, as the IETF's draft
 // "The Idempotency-Key HTTP Header Field" names it: with or without the quotes of that draft.
@@ -18,11 +22,11 @@ func IdempotencyKey(values []string, named string) (string, error) {
 	}
 	switch {
 	case len(values) > 1:
-		return "", invalid(ReasonInvalidRequestID, IdempotencyKeyHeader, "the header is given %d times", len(values))
+		return "", apierror.Invalid(apierror.ReasonInvalidRequestID, IdempotencyKeyHeader, "the header is given %d times", len(values))
 	case key == "":
-		return "", invalid(ReasonInvalidRequestID, IdempotencyKeyHeader, "the header is empty")
+		return "", apierror.Invalid(apierror.ReasonInvalidRequestID, IdempotencyKeyHeader, "the header is empty")
 	case named != "" && named != key:
-		return "", invalid(ReasonInvalidRequestID, IdempotencyKeyHeader, "the header and the request name two request ids")
+		return "", apierror.Invalid(apierror.ReasonInvalidRequestID, IdempotencyKeyHeader, "the header and the request name two request ids")
 	}
 	return key, nil
 }

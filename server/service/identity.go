@@ -12,6 +12,7 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/identity"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 type identities struct {
@@ -200,17 +201,17 @@ func nameKey(name string) (folded string, err error) {
 		return "", badForm(err, "")
 	}
 	folded = docid.Fold(name)
-	return folded, checkFolded(folded, docid.MaxNameBytes, ReasonInvalidName, "name")
+	return folded, checkFolded(folded, docid.MaxNameBytes, apierror.ReasonInvalidName, "name")
 }
 
 // upTo returns a number of a request that is in 1 to most; 0 means otherwise.
 func upTo(most, n, otherwise int64, reason, field string) (int64, error) {
 	if n < 0 || n > most {
-		return 0, invalid(reason, field, "the %s %d is not in 1 to %d", strings.ReplaceAll(field, "_", " "), n, most)
+		return 0, apierror.Invalid(reason, field, "the %s %d is not in 1 to %d", strings.ReplaceAll(field, "_", " "), n, most)
 	}
 	return cmp.Or(n, otherwise), nil
 }
 
 func parseCount(count, most int64) (int64, error) {
-	return upTo(most, count, 1, ReasonInvalidCount, "count")
+	return upTo(most, count, 1, apierror.ReasonInvalidCount, "count")
 }

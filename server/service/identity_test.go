@@ -11,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/test/fsmtest"
 )
 
@@ -31,7 +32,7 @@ func TestIdentity(t *testing.T) {
 	}
 
 	_, err := get("users")
-	wantError(t, err, NotFound, ReasonIdentityNotFound, "")
+	wantError(t, err, apierror.CodeNotFound, apierror.ReasonIdentityNotFound, "")
 	same(t, next("users", 0), []*idnodev1.ValueBlock{{First: 1, Last: 1}})
 	same(t, next("Users|", 10), []*idnodev1.ValueBlock{{First: 2, Last: 11}})
 
@@ -41,7 +42,7 @@ func TestIdentity(t *testing.T) {
 	}
 	wrong := int64(12)
 	_, err = n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "users", Value: 50, Expected: &wrong})
-	wantError(t, err, Aborted, ReasonConcurrency, "expected")
+	wantError(t, err, apierror.CodeAborted, apierror.ReasonConcurrency, "expected")
 	seeded, err = n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "users", Value: -3, Force: true})
 	if err != nil || seeded.Value != -3 {
 		t.Errorf("a forced seed: %+v %v", seeded, err)
@@ -59,9 +60,9 @@ func TestIdentity(t *testing.T) {
 		t.Errorf("delete: %+v %v", deleted, err)
 	}
 	_, err = get("users")
-	wantError(t, err, NotFound, ReasonIdentityNotFound, "")
+	wantError(t, err, apierror.CodeNotFound, apierror.ReasonIdentityNotFound, "")
 	_, err = n.DeleteIdentity(ctx, &idnodev1.DeleteIdentityRequest{Name: "users|"})
-	wantError(t, err, NotFound, ReasonIdentityNotFound, "name")
+	wantError(t, err, apierror.CodeNotFound, apierror.ReasonIdentityNotFound, "name")
 	same(t, next("users", 1), []*idnodev1.ValueBlock{{First: 41, Last: 41}})
 	if _, err = n.DeleteIdentity(ctx, &idnodev1.DeleteIdentityRequest{Name: "users", Forget: true}); err != nil {
 		t.Fatal(err)
@@ -76,14 +77,14 @@ func TestIdentityExhausted(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := n.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "u", Count: 3})
-	wantError(t, err, OutOfRange, ReasonCounterExhausted, "count")
+	wantError(t, err, apierror.CodeOutOfRange, apierror.ReasonCounterExhausted, "count")
 	res, err := n.Generate(ctx, &idnodev1.GenerateRequest{Template: "u|", Count: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	same(t, res.Ids, []string{"u/9223372036854775806", "u/9223372036854775807"})
 	_, err = n.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "u"})
-	wantError(t, err, OutOfRange, ReasonCounterExhausted, "count")
+	wantError(t, err, apierror.CodeOutOfRange, apierror.ReasonCounterExhausted, "count")
 }
 
 func TestIdentityLimits(t *testing.T) {
@@ -93,40 +94,40 @@ func TestIdentityLimits(t *testing.T) {
 		call          func(n node) error
 		reason, field string
 	}{
-		{"next: name", callNext(&idnodev1.NextIdentityRequest{Name: long}), ReasonInvalidName, "name"},
+		{"next: name", callNext(&idnodev1.NextIdentityRequest{Name: long}), apierror.ReasonInvalidName, "name"},
 		{"next: longest name", callNext(&idnodev1.NextIdentityRequest{Name: long[:2000] + "|"}), "", ""},
-		{"next: folds too long", callNext(&idnodev1.NextIdentityRequest{Name: strings.Repeat("Ⱥ", 1000)}), ReasonInvalidName, "name"},
-		{"next: no name", callNext(&idnodev1.NextIdentityRequest{}), ReasonInvalidName, "name"},
-		{"next: database", callNext(&idnodev1.NextIdentityRequest{Name: "u", Database: "ü"}), ReasonInvalidDatabase, "database"},
-		{"next: separator", callNext(&idnodev1.NextIdentityRequest{Name: "u", Separator: "-"}), ReasonInvalidSeparator, "separator"},
+		{"next: folds too long", callNext(&idnodev1.NextIdentityRequest{Name: strings.Repeat("Ⱥ", 1000)}), apierror.ReasonInvalidName, "name"},
+		{"next: no name", callNext(&idnodev1.NextIdentityRequest{}), apierror.ReasonInvalidName, "name"},
+		{"next: database", callNext(&idnodev1.NextIdentityRequest{Name: "u", Database: "ü"}), apierror.ReasonInvalidDatabase, "database"},
+		{"next: separator", callNext(&idnodev1.NextIdentityRequest{Name: "u", Separator: "-"}), apierror.ReasonInvalidSeparator, "separator"},
 		{"next: count", callNext(&idnodev1.NextIdentityRequest{Name: "u", Count: 1_000_000}), "", ""},
-		{"next: count too large", callNext(&idnodev1.NextIdentityRequest{Name: "u", Count: 1_000_001}), ReasonInvalidCount, "count"},
-		{"next: count negative", callNext(&idnodev1.NextIdentityRequest{Name: "u", Count: math.MinInt64}), ReasonInvalidCount, "count"},
+		{"next: count too large", callNext(&idnodev1.NextIdentityRequest{Name: "u", Count: 1_000_001}), apierror.ReasonInvalidCount, "count"},
+		{"next: count negative", callNext(&idnodev1.NextIdentityRequest{Name: "u", Count: math.MinInt64}), apierror.ReasonInvalidCount, "count"},
 		{
 			"next: request id", callNext(&idnodev1.NextIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{}}),
-			ReasonInvalidRequestID, "request_id",
+			apierror.ReasonInvalidRequestID, "request_id",
 		},
-		{"seed: name", callSeed(&idnodev1.SeedIdentityRequest{Name: `a\b`}), ReasonInvalidName, "name"},
-		{"seed: database", callSeed(&idnodev1.SeedIdentityRequest{Name: "u", Database: "a b"}), ReasonInvalidDatabase, "database"},
+		{"seed: name", callSeed(&idnodev1.SeedIdentityRequest{Name: `a\b`}), apierror.ReasonInvalidName, "name"},
+		{"seed: database", callSeed(&idnodev1.SeedIdentityRequest{Name: "u", Database: "a b"}), apierror.ReasonInvalidDatabase, "database"},
 		{
 			"seed: request id", callSeed(&idnodev1.SeedIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: long}}),
-			ReasonInvalidRequestID, "request_id",
+			apierror.ReasonInvalidRequestID, "request_id",
 		},
 		{"seed: greatest", callSeed(&idnodev1.SeedIdentityRequest{Name: "u", Value: math.MaxInt64}), "", ""},
 		{"seed: least", callSeed(&idnodev1.SeedIdentityRequest{Name: "u", Value: math.MinInt64, Force: true}), "", ""},
-		{"delete: name", callDelete(&idnodev1.DeleteIdentityRequest{Name: "||"}), ReasonInvalidName, "name"},
+		{"delete: name", callDelete(&idnodev1.DeleteIdentityRequest{Name: "||"}), apierror.ReasonInvalidName, "name"},
 		{
 			"delete: request id", callDelete(&idnodev1.DeleteIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{}}),
-			ReasonInvalidRequestID, "request_id",
+			apierror.ReasonInvalidRequestID, "request_id",
 		},
 		{"get: name", func(n node) error {
 			_, err := n.GetIdentity(context.Background(), &idnodev1.GetIdentityRequest{Name: " "})
 			return err
-		}, ReasonInvalidName, "name"},
+		}, apierror.ReasonInvalidName, "name"},
 		{"get: consistency", func(n node) error {
 			_, err := n.GetIdentity(context.Background(), &idnodev1.GetIdentityRequest{Name: "u", Consistency: 9})
 			return err
-		}, ReasonInvalidConsistency, "consistency"},
+		}, apierror.ReasonInvalidConsistency, "consistency"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { checkLimit(t, tt.call, tt.reason, tt.field) })
@@ -145,7 +146,7 @@ func checkLimit(t *testing.T, call func(node) error, reason, field string) {
 		}
 		return
 	}
-	wantError(t, err, InvalidArgument, reason, field)
+	wantError(t, err, apierror.CodeInvalidArgument, reason, field)
 	if n.world.Proposals() != 0 {
 		t.Error("a refused request was proposed")
 	}
@@ -186,9 +187,9 @@ func TestNextIdentities(t *testing.T) {
 			t.Errorf("call %d: %s (%v)", i, diff, errs[i])
 		}
 	}
-	wantError(t, errs[2], InvalidArgument, ReasonInvalidName, "name")
-	wantError(t, errs[5], AlreadyExists, ReasonRequestIDReused, "request_id")
-	wantError(t, errs[6], ResourceExhausted, ReasonOverloaded, "")
+	wantError(t, errs[2], apierror.CodeInvalidArgument, apierror.ReasonInvalidName, "name")
+	wantError(t, errs[5], apierror.CodeAlreadyExists, apierror.ReasonRequestIDReused, "request_id")
+	wantError(t, errs[6], apierror.CodeResourceExhausted, apierror.ReasonOverloaded, "")
 	if got := n.inFlight.Load(); got != 0 {
 		t.Errorf("%d calls are in flight afterwards", got)
 	}
@@ -196,6 +197,6 @@ func TestNextIdentities(t *testing.T) {
 	w.Set(func(f *fsmtest.Faults) { f.Fail, f.Lost = outcome.NewUnknown(outcome.Deadline, nil), true })
 	_, errs = n.NextIdentities(context.Background(),
 		[]*idnodev1.NextIdentityRequest{{Name: "a"}, {Name: "a", RequestId: &idnodev1.RequestId{Id: "2"}}})
-	wantError(t, errs[0], Aborted, ReasonOutcomeUnknown, "")
-	wantError(t, errs[1], Unavailable, ReasonOutcomeUnknown, "")
+	wantError(t, errs[0], apierror.CodeAborted, apierror.ReasonOutcomeUnknown, "")
+	wantError(t, errs[1], apierror.CodeUnavailable, apierror.ReasonOutcomeUnknown, "")
 }

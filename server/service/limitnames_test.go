@@ -11,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/test/fsmtest"
 )
 
@@ -60,8 +61,8 @@ var makers = map[string]func(ctx context.Context, n node, name string) error{
 
 // beyondLimit reports whether a call was refused for a limit of its caller.
 func beyondLimit(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Reason == ReasonRateLimited
+	var e *apierror.Error
+	return errors.As(err, &e) && e.Reason == apierror.ReasonRateLimited
 }
 
 // TestNewNamesOfACaller: beyond the limit they are refused, in each way to make one, before
@@ -79,8 +80,8 @@ func TestNewNamesOfACaller(t *testing.T) {
 			}
 			before := w.Proposals()
 			err := ask(as("shop"), n, "four")
-			wantError(t, err, ResourceExhausted, ReasonRateLimited, "")
-			if after := err.(*Error).RetryAfter; after < 15*time.Minute || after > 20*time.Minute {
+			wantError(t, err, apierror.CodeResourceExhausted, apierror.ReasonRateLimited, "")
+			if after := err.(*apierror.Error).RetryAfter; after < 15*time.Minute || after > 20*time.Minute {
 				t.Errorf("to be tried again after %s", after)
 			}
 			if w.Proposals() != before {
@@ -191,7 +192,7 @@ func TestTheRateOfNewNamesHolds(t *testing.T) {
 	for now := begin; now.Before(begin.Add(hours*time.Hour)) && taken <= most+1; {
 		err := names.take(now, target{targetClaim, "shop", strconv.Itoa(taken)})
 		if err != nil {
-			now = now.Add(ErrorOf(err).RetryAfter)
+			now = now.Add(apierror.Of(err).RetryAfter)
 			if err = names.take(now, target{targetClaim, "shop", strconv.Itoa(taken)}); err != nil {
 				t.Fatalf("after the wait: %v", err)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // limiter counts, on this node, for the callers that have limits.
@@ -66,14 +67,14 @@ func (l *limiter) of(roles fsm.Roles, principal string) *limited {
 // machines.
 const minBurst, maxBurst = 1_000, 1 << 30
 
-func (c *limited) enter() *Error {
+func (c *limited) enter() *apierror.Error {
 	if c == nil || c.limit.InFlight == 0 {
 		return nil
 	}
 	if c.inFlight.Add(1) > c.limit.InFlight {
 		c.inFlight.Add(-1)
-		return exhausted(ReasonRateLimited,
-			fmt.Sprintf("the caller has %d calls in flight, as many as its limit allows", c.limit.InFlight), retryBusy, nil)
+		return apierror.Exhausted(apierror.ReasonRateLimited,
+			fmt.Sprintf("the caller has %d calls in flight, as many as its limit allows", c.limit.InFlight), apierror.RetryBusy, nil)
 	}
 	return nil
 }
@@ -93,7 +94,7 @@ func (c *limited) takeIDs(now time.Time, n int64) error {
 	}
 	burst := c.burst()
 	if first := int(min(n, burst)); !c.ids.AllowN(now, first) {
-		return exhausted(ReasonRateLimited, fmt.Sprintf("the caller's limit is %d ids a second", c.limit.IDsPerSecond),
+		return apierror.Exhausted(apierror.ReasonRateLimited, fmt.Sprintf("the caller's limit is %d ids a second", c.limit.IDsPerSecond),
 			untilAllowed(c.ids, now, first), nil)
 	}
 	c.debit(now, n-min(n, burst))
@@ -104,7 +105,7 @@ func (c *limited) takeIDs(now time.Time, n int64) error {
 func untilAllowed(l *rate.Limiter, now time.Time, n int) time.Duration {
 	after := l.ReserveN(now, n)
 	defer after.CancelAt(now)
-	return max(after.DelayFrom(now), retryBusy)
+	return max(after.DelayFrom(now), apierror.RetryBusy)
 }
 
 // debit counts ids that were given already.
@@ -222,7 +223,7 @@ func (n *newNames) take(now time.Time, all ...target) error {
 	if !n.rate.AllowN(now, len(fresh)) {
 		// A call may have more than the limit: its caller must make it smaller.
 		wait := untilAllowed(n.rate, now, min(len(fresh), n.rate.Burst()))
-		return exhausted(ReasonRateLimited,
+		return apierror.Exhausted(apierror.ReasonRateLimited,
 			fmt.Sprintf("the caller's limit is %d new names an hour, and %d of this call are new, such as %.80q of database %.80q",
 				n.perHour, len(fresh), all[0].shown(), all[0].database), wait, nil)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/hilo"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/test/fsmtest"
 )
 
@@ -43,7 +44,7 @@ func TestCallsInFlightOfACaller(t *testing.T) {
 	for n.inFlight.Load() < 2 {
 		runtime.Gosched()
 	}
-	wantError(t, generate(as("shop"), n, "", false), ResourceExhausted, ReasonRateLimited, "")
+	wantError(t, generate(as("shop"), n, "", false), apierror.CodeResourceExhausted, apierror.ReasonRateLimited, "")
 	if err := generate(as("other"), n, "", false); err != nil {
 		t.Errorf("another caller: %v", err)
 	}
@@ -88,8 +89,8 @@ func TestIDsOfACaller(t *testing.T) {
 			t.Errorf("%s: the first call: %v", name, err)
 		}
 		err := take(as("shop"), n, 1)
-		wantError(t, err, ResourceExhausted, ReasonRateLimited, "")
-		if after := err.(*Error).RetryAfter; after < 20*time.Second || after > 30*time.Second {
+		wantError(t, err, apierror.CodeResourceExhausted, apierror.ReasonRateLimited, "")
+		if after := err.(*apierror.Error).RetryAfter; after < 20*time.Second || after > 30*time.Second {
 			t.Errorf("%s: to be tried again after %s", name, after)
 		}
 		if err := take(as("other"), n, 2_000); err != nil {
@@ -126,7 +127,7 @@ func TestClaimsOfACaller(t *testing.T) {
 		case i < minBurst:
 			t.Fatalf("claim %d: %v", i, err)
 		default:
-			wantError(t, err, ResourceExhausted, ReasonRateLimited, "")
+			wantError(t, err, apierror.CodeResourceExhausted, apierror.ReasonRateLimited, "")
 		}
 	}
 	// The refill during the test's own time.
@@ -158,7 +159,7 @@ func TestNumbersGivenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, generate(ctx, n, "", false), ResourceExhausted, ReasonRateLimited, "")
+	wantError(t, generate(ctx, n, "", false), apierror.CodeResourceExhausted, apierror.ReasonRateLimited, "")
 	giveBack(r, r.Low-1)
 	for range 3 { // Nothing is owed: each of these is given back before the next.
 		if r, err = next("again" + strconv.FormatInt(r.High, 10)); err != nil {
@@ -174,8 +175,8 @@ func TestNumbersGivenBack(t *testing.T) {
 		giveBack(r, r.Low+19_999)
 	}
 	err = generate(ctx, n, "", false)
-	wantError(t, err, ResourceExhausted, ReasonRateLimited, "")
-	if after := err.(*Error).RetryAfter; after < 5*time.Second || after > 10*time.Second {
+	wantError(t, err, apierror.CodeResourceExhausted, apierror.ReasonRateLimited, "")
+	if after := err.(*apierror.Error).RetryAfter; after < 5*time.Second || after > 10*time.Second {
 		t.Errorf("to be tried again after %s", after)
 	}
 }

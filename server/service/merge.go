@@ -13,6 +13,7 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/exactproto"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // Bounds of a merge: it must fit into a group of the log, and not delay others.
@@ -48,11 +49,14 @@ func (m *merges) importSeries(ctx context.Context, req *idnodev1.ImportSeriesReq
 		return nil, err
 	}
 	if len(req.GetRecord()) > maxRecordBytes {
-		return nil, &Error{Code: ResourceExhausted, Reason: ReasonQuota, Field: "record", Message: "the record is too large for the log"}
+		return nil, &apierror.Error{
+			Code: apierror.CodeResourceExhausted, Reason: apierror.ReasonQuota, Field: "record",
+			Message: "the record is too large for the log",
+		}
 	}
 	record := &raftlogv1.SeriesImport{}
 	if err := exactproto.Unmarshal(req.GetRecord(), record); err != nil {
-		return nil, invalid(ReasonInvalidMerge, "record", "the record is not that of a backup: %v", err)
+		return nil, apierror.Invalid(apierror.ReasonInvalidMerge, "record", "the record is not that of a backup: %v", err)
 	}
 	name, numbers := imported(record)
 	has := map[string]int{"numbers": numbers}
@@ -137,11 +141,12 @@ func recorded(req *idnodev1.MergeClusterRequest) recordedRequest {
 func mergeClusterOf(req *idnodev1.MergeClusterRequest) (*raftlogv1.MergeCluster, error) {
 	switch {
 	case req.GetFloor() < 0:
-		return nil, invalid(ReasonInvalidFloor, "floor", "the floor %d is negative", req.GetFloor())
+		return nil, apierror.Invalid(apierror.ReasonInvalidFloor, "floor", "the floor %d is negative", req.GetFloor())
 	case len(req.GetResume()) > maxResumeBytes || !utf8.ValidString(req.GetResume()):
-		return nil, invalid(ReasonInvalidMerge, "resume", "it is not the resume position of an answer")
+		return nil, apierror.Invalid(apierror.ReasonInvalidMerge, "resume", "it is not the resume position of an answer")
 	case len(req.GetTags()) > MaxMergeTags:
-		return nil, invalid(ReasonInvalidMerge, "tags", "there are %d tags, at most %d are allowed", len(req.GetTags()), MaxMergeTags)
+		return nil, apierror.Invalid(apierror.ReasonInvalidMerge, "tags", "there are %d tags, at most %d are allowed", len(req.GetTags()),
+			MaxMergeTags)
 	}
 	merge := &raftlogv1.MergeCluster{
 		Floor: req.GetFloor(), ShareTags: req.GetShareTags(), EtagFloor: req.GetEtagFloor(), Resume: req.GetResume(),
@@ -153,7 +158,7 @@ func mergeClusterOf(req *idnodev1.MergeClusterRequest) (*raftlogv1.MergeCluster,
 		}
 		id, err := hex.DecodeString(t.GetId())
 		if err != nil || len(id) != 16 {
-			return nil, invalid(ReasonInvalidMerge, "tags", "the id of %s is not 32 hexadecimal digits", t.GetTag())
+			return nil, apierror.Invalid(apierror.ReasonInvalidMerge, "tags", "the id of %s is not 32 hexadecimal digits", t.GetTag())
 		}
 		given := &raftlogv1.GivenTag{Id: id, Tag: t.GetTag()}
 		for _, e := range t.GetEtags() {

@@ -13,6 +13,7 @@ import (
 	"github.com/idnode/idnode/backup"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/test/fsmtest"
 )
 
@@ -67,7 +68,7 @@ func TestEachDatabaseIsMergedByItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = s.MergeCounters(t.Context(), mergeIn(claim("c", "x"), claim("d", "x"), claim("a", "y")))
-	wantError(t, err, ResourceExhausted, ReasonQuota, "")
+	wantError(t, err, apierror.CodeResourceExhausted, apierror.ReasonQuota, "")
 	if got := w.State.Databases(); !slices.Equal(got, []string{"a", "b", "c"}) || len(w.State.Claims("a", "y", "", 2)) != 1 {
 		t.Errorf("databases %q, claimed %q", got, w.State.Claims("a", "", "", 9))
 	}
@@ -123,7 +124,7 @@ func TestMergesThatAreRefused(t *testing.T) {
 	} {
 		proposed := w.Proposals()
 		_, err := s.MergeCounters(t.Context(), c.req)
-		if e := new(Error); !errors.As(err, &e) || e.Reason != c.reason || w.Proposals() != proposed {
+		if e := new(apierror.Error); !errors.As(err, &e) || e.Reason != c.reason || w.Proposals() != proposed {
 			t.Errorf("%s: %v, proposed %d times", name, err, w.Proposals()-proposed)
 		}
 	}
@@ -201,7 +202,7 @@ func TestABackupEndsWithTheRight(t *testing.T) {
 		read += len(b)
 		return len(b), nil
 	}))
-	if wantError(t, err, PermissionDenied, ReasonPermissionDenied, ""); read == 0 || read > 1<<19 {
+	if wantError(t, err, apierror.CodePermissionDenied, apierror.ReasonPermissionDenied, ""); read == 0 || read > 1<<19 {
 		t.Errorf("%d bytes were read", read)
 	}
 }
@@ -213,7 +214,7 @@ func TestOneBackupForEachCaller(t *testing.T) {
 	err := n.Backup(as("shop"), linearizable, writerFunc(func(b []byte) (int, error) {
 		if !begun {
 			begun = true
-			wantError(t, n.Backup(as("shop"), linearizable, io.Discard), ResourceExhausted, ReasonOverloaded, "")
+			wantError(t, n.Backup(as("shop"), linearizable, io.Discard), apierror.CodeResourceExhausted, apierror.ReasonOverloaded, "")
 			if err := n.Backup(as("depot"), linearizable, io.Discard); err != nil {
 				t.Errorf("another caller: %v", err)
 			}
@@ -242,7 +243,7 @@ func TestBackupsThatAreRefused(t *testing.T) {
 		t.Errorf("a backup beside others: %v", err)
 	}
 	s.backups.running.Store(maxBackups)
-	if e := new(Error); !errors.As(s.Backup(t.Context(), stale, io.Discard), &e) || e.Reason != ReasonOverloaded {
+	if e := new(apierror.Error); !errors.As(s.Backup(t.Context(), stale, io.Discard), &e) || e.Reason != apierror.ReasonOverloaded {
 		t.Errorf("one backup more than may be: %v", e)
 	}
 	s.backups.running.Store(0)

@@ -11,6 +11,7 @@ import (
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // maxGrowth is more than a cluster can have of anything.
@@ -164,7 +165,8 @@ func changeOf(database string, c fsm.MergeChange) *idnodev1.CounterChange {
 // mergesOf checks and folds the parts of a merge.
 func mergesOf(databases []*idnodev1.DatabaseMerge) ([]databaseMerge, error) {
 	if len(databases) > MaxMergeNames {
-		return nil, invalid(ReasonInvalidMerge, "databases", "there are %d databases, at most %d are allowed", len(databases), MaxMergeNames)
+		return nil, apierror.Invalid(apierror.ReasonInvalidMerge, "databases", "there are %d databases, at most %d are allowed", len(databases),
+			MaxMergeNames)
 	}
 	parts, seen, names, size := make([]databaseMerge, 0, len(databases)), make(map[string]bool, len(databases)), 0, 0
 	for _, d := range databases {
@@ -173,14 +175,15 @@ func mergesOf(databases []*idnodev1.DatabaseMerge) ([]databaseMerge, error) {
 			return nil, err
 		}
 		if seen[p.database] {
-			return nil, invalid(ReasonInvalidMerge, "databases", "the database %.80q is listed twice", p.database)
+			return nil, apierror.Invalid(apierror.ReasonInvalidMerge, "databases", "the database %.80q is listed twice", p.database)
 		}
 		seen[p.database] = true
 		names, size = names+len(p.GetIdentities())+len(p.GetHilos())+len(p.GetClaims()), size+bytes
 		parts = append(parts, p)
 	}
 	if names > MaxMergeNames || size > MaxMergeBytes {
-		return nil, invalid(ReasonInvalidMerge, "databases", "%d names of %d bytes are merged at once, at most %d of %d bytes may be",
+		return nil, apierror.Invalid(apierror.ReasonInvalidMerge, "databases",
+			"%d names of %d bytes are merged at once, at most %d of %d bytes may be",
 			names, size, MaxMergeNames, MaxMergeBytes)
 	}
 	return parts, nil
@@ -212,7 +215,7 @@ func mergeOf(req *idnodev1.DatabaseMerge) (p databaseMerge, size int, err error)
 			return p, 0, err
 		}
 		if h.GetMax() < 0 || h.GetPeak() < 0 {
-			return p, 0, invalid(ReasonInvalidMax, "max", "the counter %.80q is negative", h.GetTag())
+			return p, 0, apierror.Invalid(apierror.ReasonInvalidMax, "max", "the counter %.80q is negative", h.GetTag())
 		}
 		size += len(tag)
 		merge.Hilos = append(merge.Hilos, &raftlogv1.MergeHiLo{Tag: tag, Max: h.GetMax(), Peak: h.GetPeak()})
@@ -233,7 +236,7 @@ func growthOf(g *idnodev1.MergeGrowth) (fsm.Growth, error) {
 	all := []int64{g.GetDatabases(), g.GetIdentities(), g.GetHilos(), g.GetClaims(), g.GetBytes()}
 	for _, n := range all {
 		if n < 0 || n > maxGrowth {
-			return fsm.Growth{}, invalid(ReasonInvalidMerge, "already", "%d is not the growth that a dry run returned", n)
+			return fsm.Growth{}, apierror.Invalid(apierror.ReasonInvalidMerge, "already", "%d is not the growth that a dry run returned", n)
 		}
 	}
 	return fsm.Growth{Databases: all[0], Identities: all[1], HiLos: all[2], Claims: all[3], Bytes: all[4]}, nil

@@ -1,12 +1,16 @@
 package service
 
-import "github.com/idnode/idnode/client/docid"
+import (
+	"github.com/idnode/idnode/client/docid"
+	"github.com/idnode/idnode/server/apierror"
+)
 
 // checkFolded bounds names in the state. Folding may lengthen a text by half, so a text that is
 // short enough as written may be too long as a key.
 func checkFolded(folded string, limit int, reason, field string) error {
 	if len(folded) > limit {
-		return invalid(reason, field, "%s is %d bytes long without regard to case, more than the %d that are allowed", field, len(folded), limit)
+		return apierror.Invalid(reason, field, "%s is %d bytes long without regard to case, more than the %d that are allowed", field,
+			len(folded), limit)
 	}
 	return nil
 }
@@ -26,9 +30,9 @@ func keyOf(database, name, field string) (foldedDatabase, foldedName string, err
 	}
 	if err := docid.ValidateTag(name, docid.DefaultSeparator); err != nil {
 		bad := badForm(err, field)
-		bad.Reason = ReasonInvalidName // Both are named by the rules of tags.
+		bad.Reason = apierror.ReasonInvalidName // Both are named by the rules of tags.
 		return "", "", bad
 	}
 	foldedName = docid.Fold(name)
-	return foldedDatabase, foldedName, checkFolded(foldedName, docid.MaxNameBytes, ReasonInvalidName, field)
+	return foldedDatabase, foldedName, checkFolded(foldedName, docid.MaxNameBytes, apierror.ReasonInvalidName, field)
 }

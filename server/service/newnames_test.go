@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // A new name with a control character is refused with the reason and the field of the name, and
@@ -17,37 +18,37 @@ func TestNewNamesWithControlCharacters(t *testing.T) {
 		reason, field string
 		err           func(name string) error
 	}{
-		"identity": {ReasonInvalidName, "name", func(n string) error {
+		"identity": {apierror.ReasonInvalidName, "name", func(n string) error {
 			_, err := s.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: n, Count: 1})
 			return err
 		}},
-		"seed": {ReasonInvalidName, "name", func(n string) error {
+		"seed": {apierror.ReasonInvalidName, "name", func(n string) error {
 			_, err := s.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: n, Value: 5})
 			return err
 		}},
-		"template": {ReasonInvalidID, "template", func(n string) error {
+		"template": {apierror.ReasonInvalidID, "template", func(n string) error {
 			_, err := s.Generate(ctx, &idnodev1.GenerateRequest{Template: n + "|"})
 			return err
 		}},
-		"range": {ReasonInvalidTag, "tag", func(n string) error {
+		"range": {apierror.ReasonInvalidTag, "tag", func(n string) error {
 			_, err := s.NextRange(ctx, &idnodev1.NextRangeRequest{Tag: n})
 			return err
 		}},
-		"counter": {ReasonInvalidTag, "tag", func(n string) error {
+		"counter": {apierror.ReasonInvalidTag, "tag", func(n string) error {
 			_, err := s.SetHiLo(ctx, &idnodev1.SetHiLoRequest{Tag: n, Max: 5})
 			return err
 		}},
-		"claim": {ReasonInvalidID, "id", func(n string) error {
+		"claim": {apierror.ReasonInvalidID, "id", func(n string) error {
 			_, err := s.Claim(ctx, &idnodev1.ClaimRequest{Id: n})
 			return err
 		}},
-		"claimed": {ReasonInvalidID, "template", func(n string) error {
+		"claimed": {apierror.ReasonInvalidID, "template", func(n string) error {
 			_, err := s.Generate(ctx, &idnodev1.GenerateRequest{Template: n, Claim: true})
 			return err
 		}},
 	} {
 		for _, name := range []string{"a\x00", "a\r\nb", "a\x1b[2Jb", "a\x7f", "a\u009bb", "a\u2028b", "\u202eb", "a\u2067b", "a\u200f"} {
-			wantError(t, call.err(name), InvalidArgument, call.reason, call.field)
+			wantError(t, call.err(name), apierror.CodeInvalidArgument, call.reason, call.field)
 			if t.Failed() {
 				t.Fatalf("%s %q", what, name)
 			}

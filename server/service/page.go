@@ -8,6 +8,7 @@ import (
 
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 const (
@@ -104,7 +105,7 @@ func newCursor(what listing, req listRequest) (cursor, error) {
 
 // at returns the cursor with the size and the place of a request.
 func (c cursor) at(size int, token string) (cursor, error) {
-	items, err := upTo(MaxPageSize, int64(size), DefaultPageSize, ReasonInvalidPageSize, "page_size")
+	items, err := upTo(MaxPageSize, int64(size), DefaultPageSize, apierror.ReasonInvalidPageSize, "page_size")
 	if err != nil {
 		return cursor{}, err
 	}
@@ -156,7 +157,7 @@ func (c cursor) parseToken(token string) (string, error) {
 }
 
 func errBadPageToken() error {
-	return invalid(ReasonInvalidPageToken, "page_token", "the page token is not of this listing")
+	return apierror.Invalid(apierror.ReasonInvalidPageToken, "page_token", "the page token is not of this listing")
 }
 
 // cut takes a page off found, which has one element more than the page if there is a next page.
@@ -174,7 +175,7 @@ func cut[F, T any](c cursor, found []F, index uint64, shown func(F) (name string
 
 func checkPrefix(prefix string) error {
 	if len(prefix) > docid.MaxIDBytes || !utf8.ValidString(prefix) {
-		return invalid(ReasonInvalidPrefix, "prefix", "the prefix is not valid UTF-8 of at most %d bytes", docid.MaxIDBytes)
+		return apierror.Invalid(apierror.ReasonInvalidPrefix, "prefix", "the prefix is not valid UTF-8 of at most %d bytes", docid.MaxIDBytes)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // TestPages walks through every listing by pages of each size, and sees each
@@ -111,31 +112,37 @@ func TestPageLimits(t *testing.T) {
 		reason, field string
 	}{
 		"page size":           {&idnodev1.ListIdentitiesRequest{PageSize: 1000}, "", ""},
-		"page size too large": {&idnodev1.ListIdentitiesRequest{PageSize: 1001}, ReasonInvalidPageSize, "page_size"},
-		"page size negative":  {&idnodev1.ListIdentitiesRequest{PageSize: -1}, ReasonInvalidPageSize, "page_size"},
-		"database":            {&idnodev1.ListIdentitiesRequest{Database: "a b"}, ReasonInvalidDatabase, "database"},
+		"page size too large": {&idnodev1.ListIdentitiesRequest{PageSize: 1001}, apierror.ReasonInvalidPageSize, "page_size"},
+		"page size negative":  {&idnodev1.ListIdentitiesRequest{PageSize: -1}, apierror.ReasonInvalidPageSize, "page_size"},
+		"database":            {&idnodev1.ListIdentitiesRequest{Database: "a b"}, apierror.ReasonInvalidDatabase, "database"},
 		"prefix":              {&idnodev1.ListIdentitiesRequest{Prefix: strings.Repeat("x", 2025)}, "", ""},
-		"prefix too long":     {&idnodev1.ListIdentitiesRequest{Prefix: strings.Repeat("x", 2026)}, ReasonInvalidPrefix, "prefix"},
-		"prefix no UTF-8":     {&idnodev1.ListIdentitiesRequest{Prefix: "\xff"}, ReasonInvalidPrefix, "prefix"},
-		"consistency":         {&idnodev1.ListIdentitiesRequest{Consistency: 7}, ReasonInvalidConsistency, "consistency"},
+		"prefix too long":     {&idnodev1.ListIdentitiesRequest{Prefix: strings.Repeat("x", 2026)}, apierror.ReasonInvalidPrefix, "prefix"},
+		"prefix no UTF-8":     {&idnodev1.ListIdentitiesRequest{Prefix: "\xff"}, apierror.ReasonInvalidPrefix, "prefix"},
+		"consistency":         {&idnodev1.ListIdentitiesRequest{Consistency: 7}, apierror.ReasonInvalidConsistency, "consistency"},
 		"token":               {&idnodev1.ListIdentitiesRequest{PageToken: identities.token("users")}, "", ""},
-		"token of nothing":    {&idnodev1.ListIdentitiesRequest{PageToken: identities.token("")}, ReasonInvalidPageToken, "page_token"},
-		"token no UTF-8":      {&idnodev1.ListIdentitiesRequest{PageToken: identities.token("\xff")}, ReasonInvalidPageToken, "page_token"},
-		"token no base64":     {&idnodev1.ListIdentitiesRequest{PageToken: "!"}, ReasonInvalidPageToken, "page_token"},
+		"token of nothing":    {&idnodev1.ListIdentitiesRequest{PageToken: identities.token("")}, apierror.ReasonInvalidPageToken, "page_token"},
+		"token no UTF-8": {
+			&idnodev1.ListIdentitiesRequest{PageToken: identities.token("\xff")}, apierror.ReasonInvalidPageToken,
+			"page_token",
+		},
+		"token no base64": {&idnodev1.ListIdentitiesRequest{PageToken: "!"}, apierror.ReasonInvalidPageToken, "page_token"},
 		"token of two lines": {
 			&idnodev1.ListIdentitiesRequest{PageToken: identities.token("users") + "\n"},
-			ReasonInvalidPageToken, "page_token",
+			apierror.ReasonInvalidPageToken, "page_token",
 		},
-		"token too long": {&idnodev1.ListIdentitiesRequest{PageToken: strings.Repeat("A", 20_000)}, ReasonInvalidPageToken, "page_token"},
+		"token too long": {
+			&idnodev1.ListIdentitiesRequest{PageToken: strings.Repeat("A", 20_000)}, apierror.ReasonInvalidPageToken,
+			"page_token",
+		},
 		"token beside the prefix": {
 			&idnodev1.ListIdentitiesRequest{Prefix: "u", PageToken: cursor{scope: listIdentities, database: "default", prefix: "u"}.token("x")},
-			ReasonInvalidPageToken, "page_token",
+			apierror.ReasonInvalidPageToken, "page_token",
 		},
 	}
 	for name, c := range foreign {
 		test := tests["token"]
 		test.req = &idnodev1.ListIdentitiesRequest{PageToken: c.token("users")}
-		test.reason, test.field = ReasonInvalidPageToken, "page_token"
+		test.reason, test.field = apierror.ReasonInvalidPageToken, "page_token"
 		tests[name] = test
 	}
 	for name, tt := range tests {
@@ -147,7 +154,7 @@ func TestPageLimits(t *testing.T) {
 				}
 				return
 			}
-			wantError(t, err, InvalidArgument, tt.reason, tt.field)
+			wantError(t, err, apierror.CodeInvalidArgument, tt.reason, tt.field)
 		})
 	}
 }
@@ -161,7 +168,7 @@ func FuzzPageToken(f *testing.F) {
 	f.Fuzz(func(t *testing.T, database, prefix, token string) {
 		c, err := newCursor(listClaims, &idnodev1.ListClaimsRequest{Database: database, Prefix: prefix, PageToken: token})
 		if err != nil {
-			if e, ok := err.(*Error); !ok || e.Code != InvalidArgument || e.Field == "" {
+			if e, ok := err.(*apierror.Error); !ok || e.Code != apierror.CodeInvalidArgument || e.Field == "" {
 				t.Fatalf("error %#v", err)
 			}
 			return

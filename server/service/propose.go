@@ -13,11 +13,12 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // proposeAsCaller tries a proposal in the name of the caller where that counts, and again with the
 // name where the state requires it. keyed means that there is a request id, and repeatable that the
-// same call again would be safe. The error is an *Error.
+// same call again would be safe. The error is an *apierror.Error.
 func (b base) proposeAsCaller(ctx context.Context, keyed, repeatable bool, try func(principal *string) error) error {
 	principal := b.principal(ctx, keyed)
 	err := try(principal)
@@ -74,7 +75,7 @@ func thenIs(after any) func(*raftlogv1.Result) (any, any) {
 }
 
 // propose takes the payload's operation through the log, in the name of the caller where that counts,
-// and returns its result, or nil and an *Error. repeatable means that the same call again is safe
+// and returns its result, or nil and an *apierror.Error. repeatable means that the same call again is safe
 // without a request id too. See proposeAsCaller.
 func (b base) propose(ctx context.Context, e op.Envelope, payload proto.Message,
 	repeatable bool,
@@ -88,8 +89,8 @@ func (b base) propose(ctx context.Context, e op.Envelope, payload proto.Message,
 }
 
 // once takes an operation through the log and returns its result. The error is the log's,
-// an *op.RefusedError, or an *Error for bytes that cannot be encoded or decoded, or a result of another
-// operation's type.
+// an *op.RefusedError, or an *apierror.Error for bytes that cannot be encoded or decoded, or a result of
+// another operation's type.
 func (b base) once(ctx context.Context, e op.Envelope, payload proto.Message) (*raftlogv1.Result, error) {
 	result, err := e.Propose(ctx, b.proposer, payload)
 	if err == nil && !isAnswerTo(payload, result) {
@@ -115,18 +116,18 @@ func (b base) proposeAll(ctx context.Context, operations [][]byte, errs []error)
 	return answers
 }
 
-// internalCodec returns err, or an *Error in place of an operation that cannot be encoded
+// internalCodec returns err, or an *apierror.Error in place of an operation that cannot be encoded
 // or a result that cannot be decoded.
 func internalCodec(err error) error {
 	if codec, ok := errors.AsType[*op.CodecError](err); ok {
-		return internal(codec)
+		return apierror.Internal(codec)
 	}
 	return err
 }
 
 // wrongResult is the error for a result of another operation's type.
 func wrongResult(want any, got *raftlogv1.Result) error {
-	return internal(fmt.Errorf("the result of %T is a %T", want, got.GetResult()))
+	return apierror.Internal(fmt.Errorf("the result of %T is a %T", want, got.GetResult()))
 }
 
 // isAnswerTo reports whether a result has the fields with which the operation of a payload is

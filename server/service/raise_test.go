@@ -10,6 +10,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // TestRaisesBeyondADistanceAreForAdministrators as long as there are no roles: numbers that
@@ -147,8 +148,8 @@ func TestSkippedNumbersCount(t *testing.T) {
 			}
 			continue
 		}
-		wantError(t, err, ResourceExhausted, ReasonRateLimited, "")
-		if after := err.(*Error).RetryAfter; after < tt.after-5*time.Second || after > tt.after+5*time.Second {
+		wantError(t, err, apierror.CodeResourceExhausted, apierror.ReasonRateLimited, "")
+		if after := err.(*apierror.Error).RetryAfter; after < tt.after-5*time.Second || after > tt.after+5*time.Second {
 			t.Errorf("%s: to be tried again after %s, want %s", tt.who, after, tt.after)
 		}
 	}

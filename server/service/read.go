@@ -12,6 +12,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/hilo"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // settle makes the local state as new as the consistency asks for, and returns
@@ -24,7 +25,7 @@ func (b base) settle(ctx context.Context, consistency idnodev1.Consistency) (uin
 			return 0, err
 		}
 	default:
-		return 0, invalid(ReasonInvalidConsistency, "consistency", "there is no consistency %d", consistency)
+		return 0, apierror.Invalid(apierror.ReasonInvalidConsistency, "consistency", "there is no consistency %d", consistency)
 	}
 	return b.state.AppliedIndex(), nil
 }
@@ -90,7 +91,7 @@ func (i *identities) getIdentity(ctx context.Context, req *idnodev1.GetIdentityR
 	}
 	counter, ok := i.state.Identity(database, name)
 	if !ok || counter.Hidden {
-		return nil, &Error{Code: NotFound, Reason: ReasonIdentityNotFound, Message: "there is no such identity"}
+		return nil, &apierror.Error{Code: apierror.CodeNotFound, Reason: apierror.ReasonIdentityNotFound, Message: "there is no such identity"}
 	}
 	return &idnodev1.GetIdentityResponse{Identity: &idnodev1.Identity{Name: name, Value: counter.Last}, LogIndex: index}, nil
 }
@@ -136,7 +137,10 @@ func (r *ranges) readHiLo(ctx context.Context, req ofTag) (hilo.Counter, uint64,
 	}
 	counter, ok := r.state.HiLo(database, tag)
 	if !ok {
-		return hilo.Counter{}, 0, &Error{Code: NotFound, Reason: ReasonHiLoNotFound, Message: "there is no such HiLo counter"}
+		return hilo.Counter{}, 0, &apierror.Error{
+			Code: apierror.CodeNotFound, Reason: apierror.ReasonHiLoNotFound,
+			Message: "there is no such HiLo counter",
+		}
 	}
 	return counter, index, nil
 }
@@ -162,7 +166,7 @@ func (r *ranges) WhoHolds(ctx context.Context, req *idnodev1.WhoHoldsRequest) (*
 
 func (r *ranges) whoHolds(ctx context.Context, req *idnodev1.WhoHoldsRequest) (*idnodev1.WhoHoldsResponse, error) {
 	if req.GetNumber() < 1 {
-		return nil, invalid(ReasonInvalidNumber, "number", "the number %d is below 1", req.GetNumber())
+		return nil, apierror.Invalid(apierror.ReasonInvalidNumber, "number", "the number %d is below 1", req.GetNumber())
 	}
 	counter, index, err := r.readHiLo(ctx, req)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // MaxRequestIDBytes is the length of the longest request id.
@@ -92,17 +93,17 @@ func (b base) accept(id *idnodev1.RequestId, values int64, database string, f fu
 	case id == nil:
 		return nil, nil
 	case strings.HasPrefix(id.GetId(), blockPrefix) && (values == 0 || !ofBlock(id.GetId(), values)):
-		return nil, invalid(ReasonInvalidRequestID, "request_id",
+		return nil, apierror.Invalid(apierror.ReasonInvalidRequestID, "request_id",
 			"request ids that begin with %s are reserved for values that callers of one client take together", blockPrefix)
 	case id.GetId() == "":
-		return nil, invalid(ReasonInvalidRequestID, "request_id", "the request id is empty")
+		return nil, apierror.Invalid(apierror.ReasonInvalidRequestID, "request_id", "the request id is empty")
 	case len(id.GetId()) > MaxRequestIDBytes:
-		return nil, invalid(ReasonInvalidRequestID, "request_id",
+		return nil, apierror.Invalid(apierror.ReasonInvalidRequestID, "request_id",
 			"the request id has %d bytes, more than %d", len(id.GetId()), MaxRequestIDBytes)
 	case id.RetrySince == nil && !b.caughtUp():
 		// Applied request ids may be forgotten already: the state would refuse a call that was
 		// never tried. Waiting would make a first try look newer.
-		return nil, behind()
+		return nil, apierror.Behind()
 	}
 	key := &op.RequestKey{
 		Key: hashRequestID(database, id.GetId()), Fingerprint: f().sum(), Retry: id.RetrySince != nil, Since: id.GetRetrySince(),

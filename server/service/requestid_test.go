@@ -15,6 +15,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/test/fsmtest"
 )
 
@@ -83,7 +84,7 @@ func TestRetry(t *testing.T) {
 			// database.
 			_, err = a.NextIdentity(context.Background(),
 				&idnodev1.NextIdentityRequest{Database: strings.ToUpper(db), Name: "another", RequestId: id(false)})
-			wantError(t, err, AlreadyExists, ReasonRequestIDReused, "request_id")
+			wantError(t, err, apierror.CodeAlreadyExists, apierror.ReasonRequestIDReused, "request_id")
 		})
 	}
 }
@@ -108,7 +109,7 @@ func TestRetryOfDelete(t *testing.T) {
 		}
 	}
 	_, err := n.Release(ctx, &idnodev1.ReleaseRequest{Id: "U/9"})
-	wantError(t, err, NotFound, ReasonClaimNotFound, "id")
+	wantError(t, err, apierror.CodeNotFound, apierror.ReasonClaimNotFound, "id")
 }
 
 // TestRetryBeyondTheWindow: a retry whose first try may have been forgotten is
@@ -129,7 +130,7 @@ func TestRetryBeyondTheWindow(t *testing.T) {
 	}
 	_, err := n.NextIdentity(ctx,
 		&idnodev1.NextIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: "r0", RetrySince: proto.Uint64(since)}})
-	wantError(t, err, FailedPrecondition, ReasonRequestIDExpired, "request_id")
+	wantError(t, err, apierror.CodeFailedPrecondition, apierror.ReasonRequestIDExpired, "request_id")
 	res, err := n.NextIdentity(ctx,
 		&idnodev1.NextIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: "r3", RetrySince: proto.Uint64(since)}})
 	if err != nil || res.Blocks[0].First != 4 {
@@ -203,7 +204,7 @@ func TestFirstTryThatIsHeldUp(t *testing.T) {
 			must(call(n, &idnodev1.RequestId{Id: "r", RetrySince: proto.Uint64(since)}))
 			must(callNext(&idnodev1.NextIdentityRequest{Name: "other", RequestId: &idnodev1.RequestId{Id: "other"}})(n))
 			close(applied)
-			wantError(t, <-late, FailedPrecondition, ReasonRequestIDExpired, "request_id")
+			wantError(t, <-late, apierror.CodeFailedPrecondition, apierror.ReasonRequestIDExpired, "request_id")
 		})
 	}
 }
@@ -240,7 +241,7 @@ func TestFirstTryOnANodeThatIsBehind(t *testing.T) {
 		}
 	}
 	first := callNext(&idnodev1.NextIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: "new"}})
-	wantError(t, first(started), Unavailable, ReasonStarting, "")
+	wantError(t, first(started), apierror.CodeUnavailable, apierror.ReasonStarting, "")
 	for name, call := range map[string]func(node) error{
 		"without a request id": callNext(&idnodev1.NextIdentityRequest{Name: "u"}),
 		"with its own index": callNext(&idnodev1.NextIdentityRequest{
@@ -266,7 +267,7 @@ func TestAnswerLost(t *testing.T) {
 	req := &idnodev1.NextIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: "r"}}
 	w.Set(func(f *fsmtest.Faults) { f.Fail, f.Lost = outcome.NewUnknown(outcome.LeadershipLost, nil), true })
 	_, err := n.NextIdentity(context.Background(), req)
-	wantError(t, err, Unavailable, ReasonOutcomeUnknown, "")
+	wantError(t, err, apierror.CodeUnavailable, apierror.ReasonOutcomeUnknown, "")
 	w.Set(func(f *fsmtest.Faults) { f.Fail = nil })
 	res, err := n.NextIdentity(context.Background(), req)
 	if err != nil || res.Blocks[0].First != 1 {
@@ -290,7 +291,7 @@ func TestTheRequestIDOfABlock(t *testing.T) {
 		"another call": callRange(&idnodev1.NextRangeRequest{Tag: "u", RequestId: id}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantError(t, call(n), InvalidArgument, ReasonInvalidRequestID, "request_id")
+			wantError(t, call(n), apierror.CodeInvalidArgument, apierror.ReasonInvalidRequestID, "request_id")
 		})
 	}
 }
@@ -339,8 +340,8 @@ func TestUnknownResult(t *testing.T) {
 		callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, WithoutToken: true}), callSet(&idnodev1.SetHiLoRequest{Tag: "u"}),
 	}
 	for i, call := range calls {
-		var e *Error
-		if err := call(n); !errors.As(err, &e) || e.Code != Internal {
+		var e *apierror.Error
+		if err := call(n); !errors.As(err, &e) || e.Code != apierror.CodeInternal {
 			t.Errorf("call %d: %v", i, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/hilo"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/reserve"
 )
 
@@ -53,8 +54,8 @@ func (r *ranges) takeRange(ctx context.Context, w *wantedRange) (*idnodev1.NextR
 			}
 		}
 		if now.tooLong {
-			err = unavailable(ReasonReserveTooOld,
-				"the node has been cut off for too long to issue ranges of its reserve", retryQuorum, err)
+			err = apierror.Unavailable(apierror.ReasonReserveTooOld,
+				"the node has been cut off for too long to issue ranges of its reserve", apierror.RetryQuorum, err)
 		}
 	}
 	return got, err
@@ -87,7 +88,7 @@ func (r *ranges) tryCluster(ctx context.Context, w *wantedRange, now reserveNow)
 	case !now.fits:
 		return r.fromCluster(ctx, w)
 	case now.cutOff && !now.tooLong:
-		return nil, unavailable(ReasonNoQuorum, "no majority is in reach; nothing happened", retryQuorum, nil)
+		return nil, apierror.Unavailable(apierror.ReasonNoQuorum, "no majority is in reach; nothing happened", apierror.RetryQuorum, nil)
 	}
 	wait := min(reserveWait, r.timeout/4)
 	if end, bounded := ctx.Deadline(); bounded {
@@ -101,8 +102,9 @@ func (r *ranges) tryCluster(ctx context.Context, w *wantedRange, now reserveNow)
 // outOfReach reports whether the reserve may replace the cluster's range. If the cluster issued a
 // range nevertheless, its numbers are a gap.
 func outOfReach(err error) bool {
-	e, ok := errors.AsType[*Error](err)
-	return ok && (e.Reason == ReasonNoQuorum || e.Reason == ReasonLeaderUnreachable || e.Reason == ReasonOutcomeUnknown)
+	e, ok := errors.AsType[*apierror.Error](err)
+	return ok && (e.Reason == apierror.ReasonNoQuorum || e.Reason == apierror.ReasonLeaderUnreachable ||
+		e.Reason == apierror.ReasonOutcomeUnknown)
 }
 
 // fromReserve takes a range from the reserve, or finds the range that the call got before, which is
@@ -167,7 +169,10 @@ func (a *answered) find(caller string, w *wantedRange) (*idnodev1.NextRangeRespo
 	}
 	before, known := a.calls[answeredKey{caller, w.key.Key}]
 	if known && before.fingerprint != w.key.Fingerprint {
-		return nil, &Error{Code: AlreadyExists, Reason: ReasonRequestIDReused, Message: "the request id was used for another request"}
+		return nil, &apierror.Error{
+			Code: apierror.CodeAlreadyExists, Reason: apierror.ReasonRequestIDReused,
+			Message: "the request id was used for another request",
+		}
 	}
 	return before.response, nil
 }

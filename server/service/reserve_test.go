@@ -13,6 +13,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/test/fsmtest"
 )
 
@@ -130,7 +131,7 @@ func TestTheSizeFromTheReserveFollowsThePolicy(t *testing.T) {
 	}
 	n.world.Set(noQuorum)
 	_, err = n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Tag: "users"})
-	wantError(t, err, Unavailable, ReasonNoQuorum, "")
+	wantError(t, err, apierror.CodeUnavailable, apierror.ReasonNoQuorum, "")
 }
 
 // TestARetryGetsTheSameRangeFromTheReserve, at this node, also once the cluster is back.
@@ -154,7 +155,7 @@ func TestARetryGetsTheSameRangeFromTheReserve(t *testing.T) {
 	same(t, again, first)
 	req.Size = 20
 	_, err = call("a", req)
-	wantError(t, err, AlreadyExists, ReasonRequestIDReused, "")
+	wantError(t, err, apierror.CodeAlreadyExists, apierror.ReasonRequestIDReused, "")
 	f.cutOff = true
 	if other, err := call("b", req); err != nil || other.Low != first.High+1 {
 		t.Errorf("the same id of another caller: %+v %v", other, err)
@@ -190,14 +191,14 @@ func TestWhatTheReserveMustNotAnswer(t *testing.T) {
 				maxHigh = 99
 			}
 			_, err := n.NextRangeUpTo(context.Background(), req, maxHigh)
-			wantError(t, err, Unavailable, ReasonNoQuorum, "")
+			wantError(t, err, apierror.CodeUnavailable, apierror.ReasonNoQuorum, "")
 		})
 	}
 	_, err := n.NextIdentity(context.Background(), &idnodev1.NextIdentityRequest{Name: "users|"})
-	wantError(t, err, Unavailable, ReasonNoQuorum, "")
+	wantError(t, err, apierror.CodeUnavailable, apierror.ReasonNoQuorum, "")
 	f.cutOff, f.tooLong = true, true
 	_, err = n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Tag: "users"})
-	wantError(t, err, Unavailable, ReasonReserveTooOld, "")
+	wantError(t, err, apierror.CodeUnavailable, apierror.ReasonReserveTooOld, "")
 	if f.next != 1 {
 		t.Errorf("the reserve gave the numbers up to %d", f.next-1)
 	}
@@ -222,7 +223,7 @@ func TestTheReserveAsksForRights(t *testing.T) {
 	f.cutOff = true
 	n.setRoles(t, everything())
 	_, err := n.NextRange(as("stranger"), &idnodev1.NextRangeRequest{Tag: "users"})
-	wantError(t, err, PermissionDenied, ReasonPermissionDenied, "")
+	wantError(t, err, apierror.CodePermissionDenied, apierror.ReasonPermissionDenied, "")
 	if f.next != 1 {
 		t.Errorf("the reserve gave the numbers up to %d", f.next-1)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // Roles is the table of roles and limits.
@@ -137,7 +138,9 @@ func encodeRoles(r Roles) ([]byte, error) {
 	return data, nil
 }
 
-func invalidRoles(err error) error { return invalid(ReasonInvalidRoles, "table", "%v", err) }
+func invalidRoles(err error) error {
+	return apierror.Invalid(apierror.ReasonInvalidRoles, "table", "%v", err)
+}
 
 // RolesOf returns the roles of a message. The API numbers the rights in the order of package
 // rights; an unknown right becomes noRight, which is refused.

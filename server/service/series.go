@@ -21,6 +21,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // numbers are the use cases of series of document numbers. All but ResumeSeries may be
@@ -81,14 +82,14 @@ func (n *numbers) defineSeries(ctx context.Context, req *idnodev1.DefineSeriesRe
 		define.Begins = append(define.Begins, &raftlogv1.SeriesBegin{Scope: b.GetScope(), First: b.GetFirst()})
 	}
 	if !n.zones.has(to.TimeZone) {
-		return nil, invalid(ReasonInvalidSeries, "definition.time_zone",
+		return nil, apierror.Invalid(apierror.ReasonInvalidSeries, "definition.time_zone",
 			"there is no zone %.80q in the IANA table: names are written as in Europe/Berlin", to.TimeZone)
 	}
 	// The state refuses such a format too. To find the two numbers may take long, and it is
 	// not to do that while everything else waits for it.
 	f, err := format.Define(to.Format, to.Reset)
 	if collides := (*format.CollisionError)(nil); errors.As(err, &collides) {
-		return nil, invalid(ReasonInvalidSeries, "definition.format", "%v", err)
+		return nil, apierror.Invalid(apierror.ReasonInvalidSeries, "definition.format", "%v", err)
 	}
 	preview := &idnodev1.SeriesPreview{}
 	if err == nil && f.Scrambled() {
@@ -187,7 +188,7 @@ func (n *numbers) deleteSeries(ctx context.Context, req *idnodev1.DeleteSeriesRe
 	// Not repeatable: a series of this name and version may have begun since.
 	gone := &raftlogv1.SeriesDelete{Name: name, ExpectedVersion: req.GetExpectedVersion()}
 	result, err := n.change(ctx, audit.EventSeriesDelete, database, name, nil, gone, false)
-	if inUse := (*Error)(nil); errors.As(err, &inUse) && inUse.Reason == ReasonSeriesInUse {
+	if inUse := (*apierror.Error)(nil); errors.As(err, &inUse) && inUse.Reason == apierror.ReasonSeriesInUse {
 		inUse.Message += "; close its scopes if it is to give no more numbers"
 	}
 	return &idnodev1.DeleteSeriesResponse{LogIndex: result.GetLogIndex()}, err
@@ -231,7 +232,7 @@ func (n *numbers) resumeSeries(ctx context.Context, req *idnodev1.ResumeSeriesRe
 	for _, b := range req.GetBooks() {
 		in := &raftlogv1.SeriesInBooks{Scope: b.GetScope(), Last: b.GetLast(), Closed: b.GetClosed()}
 		if in.LastDate, err = dateOf(b.GetLastDate()); err != nil {
-			return nil, invalid(ReasonInvalidSeries, "books", "the last date of a scope: %v", err)
+			return nil, apierror.Invalid(apierror.ReasonInvalidSeries, "books", "the last date of a scope: %v", err)
 		}
 		resume.Books = append(resume.Books, in)
 		books = append(books, scopeInBooks{b.GetScope(), b.GetLast(), b.GetLastDate(), b.GetClosed()})
@@ -251,8 +252,11 @@ func dateOf(text string) (*int32, error) {
 	return proto.Int32(int32(date)), err
 }
 
-func seriesNotFound(name string) *Error {
-	return &Error{Code: NotFound, Reason: ReasonSeriesNotFound, Field: "series", Message: "there is no series " + name}
+func seriesNotFound(name string) *apierror.Error {
+	return &apierror.Error{
+		Code: apierror.CodeNotFound, Reason: apierror.ReasonSeriesNotFound, Field: "series",
+		Message: "there is no series " + name,
+	}
 }
 
 // chosen returns a choice of the API as packages series and format number it: from 0, with the

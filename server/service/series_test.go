@@ -21,6 +21,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/test/fsmtest"
 )
 
@@ -56,7 +57,7 @@ func TestAFormatWithTwoReadingsReachesNoLog(t *testing.T) {
 	n.world.Set(noQuorum)
 	_, err := n.DefineSeries(t.Context(),
 		&idnodev1.DefineSeriesRequest{Name: "more", Definition: definitionMessage(series.Definition{Format: "{a}{b}{number}"})})
-	wantError(t, err, InvalidArgument, ReasonInvalidSeries, "definition.format")
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidSeries, "definition.format")
 }
 
 // TestANumberFromItsBeginToItsEnd: taken, confirmed, looked for, listed and verified.
@@ -113,7 +114,7 @@ func TestANumberFromItsBeginToItsEnd(t *testing.T) {
 		t.Errorf("%+v, %v", last, err)
 	}
 	_, err = n.TakeNumbers(ctx, berlin("d"))
-	wantError(t, err, FailedPrecondition, ReasonScopeClosed, "values")
+	wantError(t, err, apierror.CodeFailedPrecondition, apierror.ReasonScopeClosed, "values")
 }
 
 // TestTheDayOfTheZone: a caller without a date gets the day of the series' zone.
@@ -134,7 +135,7 @@ func TestTheDayOfTheZone(t *testing.T) {
 // wrongRequests are refused with a field, and change nothing.
 type wrongRequests map[string]struct {
 	do            func() error
-	code          Code
+	code          apierror.Code
 	reason, field string
 }
 
@@ -148,7 +149,7 @@ func (requests wrongRequests) run(t *testing.T, n node) {
 		t.Run(name, func(t *testing.T) {
 			err := tt.do()
 			wantError(t, err, tt.code, tt.reason, tt.field)
-			if conflict := new(Error); tt.reason == ReasonKeyConflict &&
+			if conflict := new(apierror.Error); tt.reason == apierror.ReasonKeyConflict &&
 				(!errors.As(err, &conflict) || conflict.Number == nil || conflict.Number.Text != "INV-BERLIN-2023-000001") {
 				t.Errorf("the first answer is %+v", conflict.Number)
 			}
@@ -178,37 +179,61 @@ func TestWrongTakes(t *testing.T) {
 		long[i] = fmt.Sprintf("%0128d", i)
 	}
 	wrongRequests{
-		"no series":         {take(func(r *idnodev1.TakeNumbersRequest) { r.Series = "" }), InvalidArgument, ReasonInvalidName, "series"},
-		"an unknown series": {take(func(r *idnodev1.TakeNumbersRequest) { r.Series = "x" }), NotFound, ReasonSeriesNotFound, "series"},
-		"a bad database":    {take(func(r *idnodev1.TakeNumbersRequest) { r.Database = "a b" }), InvalidArgument, "INVALID_DATABASE", "database"},
-		"no keys":           {take(func(r *idnodev1.TakeNumbersRequest) { r.Keys = nil }), InvalidArgument, ReasonInvalidSeries, "keys"},
-		"too many keys":     {take(func(r *idnodev1.TakeNumbersRequest) { r.Keys = many }), InvalidArgument, ReasonInvalidSeries, "keys"},
-		"too long keys":     {take(func(r *idnodev1.TakeNumbersRequest) { r.Keys = long }), InvalidArgument, ReasonInvalidSeries, "keys"},
-		"a key twice": {
-			take(func(r *idnodev1.TakeNumbersRequest) { r.Keys = []string{"z", "z"} }), InvalidArgument,
-			ReasonInvalidSeries, "keys",
+		"no series": {
+			take(func(r *idnodev1.TakeNumbersRequest) { r.Series = "" }), apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidName, "series",
 		},
-		"a value too few": {take(func(r *idnodev1.TakeNumbersRequest) { r.Values = nil }), InvalidArgument, ReasonInvalidSeries, "values"},
+		"an unknown series": {
+			take(func(r *idnodev1.TakeNumbersRequest) { r.Series = "x" }), apierror.CodeNotFound, apierror.ReasonSeriesNotFound,
+			"series",
+		},
+		"a bad database": {
+			take(func(r *idnodev1.TakeNumbersRequest) { r.Database = "a b" }), apierror.CodeInvalidArgument, "INVALID_DATABASE",
+			"database",
+		},
+		"no keys": {
+			take(func(r *idnodev1.TakeNumbersRequest) { r.Keys = nil }), apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidSeries, "keys",
+		},
+		"too many keys": {
+			take(func(r *idnodev1.TakeNumbersRequest) { r.Keys = many }), apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidSeries, "keys",
+		},
+		"too long keys": {
+			take(func(r *idnodev1.TakeNumbersRequest) { r.Keys = long }), apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidSeries, "keys",
+		},
+		"a key twice": {
+			take(func(r *idnodev1.TakeNumbersRequest) { r.Keys = []string{"z", "z"} }), apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidSeries, "keys",
+		},
+		"a value too few": {
+			take(func(r *idnodev1.TakeNumbersRequest) { r.Values = nil }), apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidSeries, "values",
+		},
 		"a value too many": {
-			take(func(r *idnodev1.TakeNumbersRequest) { r.Values["till"] = "7" }), InvalidArgument,
-			ReasonInvalidSeries, "values",
+			take(func(r *idnodev1.TakeNumbersRequest) { r.Values["till"] = "7" }), apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidSeries, "values",
 		},
 		"a wrong value": {
-			take(func(r *idnodev1.TakeNumbersRequest) { r.Values["branch"] = "a-b" }), InvalidArgument,
-			ReasonInvalidSeries, "scope",
+			take(func(r *idnodev1.TakeNumbersRequest) { r.Values["branch"] = "a-b" }), apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidSeries, "scope",
 		},
-		"a wrong date": {take(func(r *idnodev1.TakeNumbersRequest) { r.Date = "31.12.2026" }), InvalidArgument, ReasonInvalidSeries, "date"},
+		"a wrong date": {
+			take(func(r *idnodev1.TakeNumbersRequest) { r.Date = "31.12.2026" }), apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidSeries, "date",
+		},
 		"a long label": {
-			take(func(r *idnodev1.TakeNumbersRequest) { r.Label = strings.Repeat("x", 65) }), InvalidArgument,
-			ReasonInvalidSeries, "label",
+			take(func(r *idnodev1.TakeNumbersRequest) { r.Label = strings.Repeat("x", 65) }), apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidSeries, "label",
 		},
 		"a time below 0": {
-			take(func(r *idnodev1.TakeNumbersRequest) { r.ExpiresIn = durationpb.New(-1) }), InvalidArgument,
-			ReasonInvalidSeries, "expires_in",
+			take(func(r *idnodev1.TakeNumbersRequest) { r.ExpiresIn = durationpb.New(-1) }), apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidSeries, "expires_in",
 		},
 		"another scope": {
-			take(func(r *idnodev1.TakeNumbersRequest) { r.Keys, r.Values["branch"] = []string{"a"}, "ULM" }), AlreadyExists,
-			ReasonKeyConflict, "keys",
+			take(func(r *idnodev1.TakeNumbersRequest) { r.Keys, r.Values["branch"] = []string{"a"}, "ULM" }), apierror.CodeAlreadyExists,
+			apierror.ReasonKeyConflict, "keys",
 		},
 	}.run(t, n)
 }
@@ -220,22 +245,25 @@ func TestWrongEndsOfNumbers(t *testing.T) {
 	}
 	wrongRequests{
 		"an unknown key": {
-			confirm(&idnodev1.ConfirmNumbersRequest{Series: "invoices", Keys: bound("z")}), NotFound,
-			ReasonNumberNotFound, "keys",
+			confirm(&idnodev1.ConfirmNumbersRequest{Series: "invoices", Keys: bound("z")}), apierror.CodeNotFound,
+			apierror.ReasonNumberNotFound, "keys",
 		},
 		"another number": {
 			confirm(&idnodev1.ConfirmNumbersRequest{Series: "invoices", Keys: []*idnodev1.NumberOf{{Key: "a", Number: 7}}}),
-			Aborted, ReasonConcurrency, "keys",
+			apierror.CodeAborted, apierror.ReasonConcurrency, "keys",
 		},
-		"no keys to end": {confirm(&idnodev1.ConfirmNumbersRequest{Series: "invoices"}), InvalidArgument, ReasonInvalidSeries, "keys"},
+		"no keys to end": {
+			confirm(&idnodev1.ConfirmNumbersRequest{Series: "invoices"}), apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidSeries, "keys",
+		},
 		"no reason": {func() error {
 			_, err := n.VoidNumbers(ctx, &idnodev1.VoidNumbersRequest{Series: "invoices", Keys: bound("a")})
 			return err
-		}, InvalidArgument, ReasonInvalidSeries, "reason"},
+		}, apierror.CodeInvalidArgument, apierror.ReasonInvalidSeries, "reason"},
 		"an unknown scope": {func() error {
 			_, err := n.CloseScope(ctx, &idnodev1.CloseScopeRequest{Series: "invoices", Scope: []string{"1999", "X"}})
 			return err
-		}, NotFound, ReasonScopeNotFound, "scope"},
+		}, apierror.CodeNotFound, apierror.ReasonScopeNotFound, "scope"},
 	}.run(t, n)
 }
 
@@ -251,26 +279,29 @@ func TestWrongDefinitions(t *testing.T) {
 	}
 	wrongRequests{
 		"no such zone": {
-			define(func(r *idnodev1.DefineSeriesRequest) { r.Definition.TimeZone = "Mars/Crater" }), InvalidArgument,
-			ReasonInvalidSeries, "definition.time_zone",
+			define(func(r *idnodev1.DefineSeriesRequest) { r.Definition.TimeZone = "Mars/Crater" }), apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidSeries, "definition.time_zone",
 		},
 		"a zone by another name": {
-			define(func(r *idnodev1.DefineSeriesRequest) { r.Definition.TimeZone = "Europe//Berlin" }), InvalidArgument,
-			ReasonInvalidSeries, "definition.time_zone",
+			define(func(r *idnodev1.DefineSeriesRequest) { r.Definition.TimeZone = "Europe//Berlin" }), apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidSeries, "definition.time_zone",
 		},
 		"the zone of a node": {
-			define(func(r *idnodev1.DefineSeriesRequest) { r.Definition.TimeZone = "Local" }), InvalidArgument,
-			ReasonInvalidSeries, "definition.time_zone",
+			define(func(r *idnodev1.DefineSeriesRequest) { r.Definition.TimeZone = "Local" }), apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidSeries, "definition.time_zone",
 		},
 		"two texts alike": {
-			define(func(r *idnodev1.DefineSeriesRequest) { r.Definition.Format = "{a}{b}{number}" }), InvalidArgument,
-			ReasonInvalidSeries, "definition.format",
+			define(func(r *idnodev1.DefineSeriesRequest) { r.Definition.Format = "{a}{b}{number}" }), apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidSeries, "definition.format",
 		},
 		"a later version": {
-			define(func(r *idnodev1.DefineSeriesRequest) { r.ExpectedVersion = 3 }), Aborted,
-			ReasonConcurrency, "expected_version",
+			define(func(r *idnodev1.DefineSeriesRequest) { r.ExpectedVersion = 3 }), apierror.CodeAborted,
+			apierror.ReasonConcurrency, "expected_version",
 		},
-		"a bad name": {define(func(r *idnodev1.DefineSeriesRequest) { r.Name = `a\b` }), InvalidArgument, ReasonInvalidName, "name"},
+		"a bad name": {
+			define(func(r *idnodev1.DefineSeriesRequest) { r.Name = `a\b` }), apierror.CodeInvalidArgument, apierror.ReasonInvalidName,
+			"name",
+		},
 	}.run(t, n)
 }
 
@@ -280,23 +311,23 @@ func TestWrongReadsOfNumbers(t *testing.T) {
 		"a scope to list": {func() error {
 			_, err := n.ListNumbers(ctx, &idnodev1.ListNumbersRequest{Series: "invoices", Scope: []string{"1999", "X"}})
 			return err
-		}, NotFound, ReasonScopeNotFound, "scope"},
+		}, apierror.CodeNotFound, apierror.ReasonScopeNotFound, "scope"},
 		"a token of none": {func() error {
 			_, err := n.ListNumbers(ctx, &idnodev1.ListNumbersRequest{Series: "invoices", Scope: []string{"2023", "BERLIN"}, PageToken: "eA"})
 			return err
-		}, InvalidArgument, ReasonInvalidPageToken, "page_token"},
+		}, apierror.CodeInvalidArgument, apierror.ReasonInvalidPageToken, "page_token"},
 		"neither key nor text": {func() error {
 			_, err := n.WhoHas(ctx, &idnodev1.WhoHasRequest{Series: "invoices"})
 			return err
-		}, InvalidArgument, ReasonInvalidSeries, "key"},
+		}, apierror.CodeInvalidArgument, apierror.ReasonInvalidSeries, "key"},
 		"a text of none": {func() error {
 			_, err := n.WhoHas(ctx, &idnodev1.WhoHasRequest{Series: "invoices", By: &idnodev1.WhoHasRequest_Text{Text: "b"}})
 			return err
-		}, InvalidArgument, ReasonInvalidSeries, "text"},
+		}, apierror.CodeInvalidArgument, apierror.ReasonInvalidSeries, "text"},
 		"a number of none": {func() error {
 			_, err := n.WhoHas(ctx, &idnodev1.WhoHasRequest{Series: "invoices", By: &idnodev1.WhoHasRequest_Text{Text: "INV-BERLIN-2023-000099"}})
 			return err
-		}, NotFound, ReasonNumberNotFound, ""},
+		}, apierror.CodeNotFound, apierror.ReasonNumberNotFound, ""},
 	}.run(t, n)
 }
 
@@ -308,7 +339,7 @@ func TestNumbersMayBeAskedForAgain(t *testing.T) {
 		f.Fail, f.Lost = outcome.NewUnknown(outcome.Deadline, errors.New("lost")), true
 	})
 	_, err := n.TakeNumbers(t.Context(), berlin("a"))
-	wantError(t, err, Unavailable, ReasonOutcomeUnknown, "")
+	wantError(t, err, apierror.CodeUnavailable, apierror.ReasonOutcomeUnknown, "")
 	n.world.Set(func(f *fsmtest.Faults) { f.Fail, f.Lost = nil, false })
 	if res, err := n.TakeNumbers(t.Context(), berlin("a")); err != nil || res.Numbers[0].Number != 1 {
 		t.Errorf("%+v, %v", res, err)
@@ -369,7 +400,7 @@ func TestANodeThatDoesNotKnowASeries(t *testing.T) {
 		f.CatchUp, f.Unreadable = nil, outcome.NewNotApplied(outcome.Unspecified, errors.New("none"))
 	})
 	_, err := n.TakeNumbers(t.Context(), &idnodev1.TakeNumbersRequest{Series: "later", Keys: []string{"a"}})
-	wantError(t, err, Unavailable, ReasonNoQuorum, "")
+	wantError(t, err, apierror.CodeUnavailable, apierror.ReasonNoQuorum, "")
 }
 
 // TestListsOfSeriesInPages: each page leads to the next, and a token to its own list alone.
@@ -424,7 +455,7 @@ func TestListsOfSeriesInPages(t *testing.T) {
 		{Series: "other", Scope: req.Scope, PageToken: req.PageToken},
 	} {
 		_, err := n.ListNumbers(ctx, other)
-		wantError(t, err, InvalidArgument, ReasonInvalidPageToken, "page_token")
+		wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidPageToken, "page_token")
 	}
 }
 
@@ -505,8 +536,8 @@ func TestRightsOnSeries(t *testing.T) {
 		caller, name, _ := strings.Cut(who, " ")
 		for call, do := range calls {
 			err := do(as(caller), name)
-			denied := new(Error)
-			if isDenied := errors.As(err, &denied) && denied.Code == PermissionDenied; isDenied == slices.Contains(allowed, call) {
+			denied := new(apierror.Error)
+			if isDenied := errors.As(err, &denied) && denied.Code == apierror.CodePermissionDenied; isDenied == slices.Contains(allowed, call) {
 				t.Errorf("%s: %s: %v", who, call, err)
 			}
 		}
@@ -576,7 +607,7 @@ func TestVerifyGoesOnInPieces(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 	_, err := n.VerifySeries(ctx, &idnodev1.VerifySeriesRequest{Series: "invoices", Consistency: stale})
-	wantError(t, err, Unavailable, ReasonOverloaded, "")
+	wantError(t, err, apierror.CodeUnavailable, apierror.ReasonOverloaded, "")
 }
 
 // TestRecordsThatAreTooLarge: a record that no group of the log has room for is not decoded:
@@ -595,7 +626,7 @@ func TestRecordsThatAreTooLarge(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, err = n.ImportSeries(t.Context(), &idnodev1.ImportSeriesRequest{Record: record})
 	runtime.ReadMemStats(&after)
-	wantError(t, err, ResourceExhausted, ReasonQuota, "record")
+	wantError(t, err, apierror.CodeResourceExhausted, apierror.ReasonQuota, "record")
 	if taken := after.TotalAlloc - before.TotalAlloc; taken > uint64(len(record)) {
 		t.Errorf("%d bytes for a record of %d", taken, len(record))
 	}
@@ -667,7 +698,7 @@ func TestUnknownNumbersAreReconciled(t *testing.T) {
 		},
 	} {
 		_, err := n.ReconcileNumbers(ctx, bad)
-		if wrong := new(Error); !errors.As(err, &wrong) || wrong.Field != field {
+		if wrong := new(apierror.Error); !errors.As(err, &wrong) || wrong.Field != field {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
@@ -677,7 +708,9 @@ func TestUnknownNumbersAreReconciled(t *testing.T) {
 			series.MaxKeys+1), "too long": {{Number: 3, Key: strings.Repeat("k", MaxSeriesKeyBytes+1)}},
 	} {
 		_, err := n.ReconcileNumbers(ctx, &idnodev1.ReconcileNumbersRequest{Series: "receipts", Scope: req.Scope, Numbers: numbers})
-		t.Run(name, func(t *testing.T) { wantError(t, err, InvalidArgument, ReasonInvalidSeries, "numbers") })
+		t.Run(name, func(t *testing.T) {
+			wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidSeries, "numbers")
+		})
 	}
 	if _, after := n.world.State.Hash(); after != hash {
 		t.Error("bad requests changed the state")
@@ -688,7 +721,7 @@ func TestUnknownNumbersAreReconciled(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 	_, err := n.TakeNumbers(ctx, &idnodev1.TakeNumbersRequest{Series: "receipts", Keys: []string{"d"}, Date: "2023-06-29"})
-	wantError(t, err, FailedPrecondition, ReasonDateGoesBack, "date")
+	wantError(t, err, apierror.CodeFailedPrecondition, apierror.ReasonDateGoesBack, "date")
 	done := slices.IndexFunc(log.records, func(r audit.Record) bool { return r.Event == "series.reconcile" && r.Outcome == audit.OutcomeDone })
 	if done < 0 || log.records[done].Name != "receipts" {
 		t.Fatalf("the audit log has %+v", log.records)
@@ -722,8 +755,8 @@ func TestResumeSaysWhatTheBooksHave(t *testing.T) {
 		_, err := n.ResumeSeries(ctx, &idnodev1.ResumeSeriesRequest{Series: "receipts", Books: books, More: more})
 		return err
 	}
-	wantError(t, resume(false, 3, ""), InvalidArgument, ReasonInvalidSeries, "books")
-	wantError(t, resume(false, 3, "30 June"), InvalidArgument, ReasonInvalidSeries, "books")
+	wantError(t, resume(false, 3, ""), apierror.CodeInvalidArgument, apierror.ReasonInvalidSeries, "books")
+	wantError(t, resume(false, 3, "30 June"), apierror.CodeInvalidArgument, apierror.ReasonInvalidSeries, "books")
 	if err := errors.Join(resume(true, 100_000, "2023-06-30"), resume(false, 100_007, "2023-06-30")); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/client/idnodev1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // allotted is what the audit log has of a range that was allotted, or taken back.
@@ -32,11 +33,11 @@ func (n *numbers) allotNumbers(ctx context.Context, req *idnodev1.AllotNumbersRe
 	until, err := dateOf(a.GetUntil())
 	switch {
 	case err != nil:
-		return nil, invalid(ReasonInvalidSeries, "allotment.until", "%v", err)
+		return nil, apierror.Invalid(apierror.ReasonInvalidSeries, "allotment.until", "%v", err)
 	case a.GetGiven() != 0:
-		return nil, invalid(ReasonInvalidSeries, "allotment.given", "is for answers alone")
+		return nil, apierror.Invalid(apierror.ReasonInvalidSeries, "allotment.given", "is for answers alone")
 	case a.GetLeft() != 0:
-		return nil, invalid(ReasonInvalidSeries, "allotment.left", "is for answers alone")
+		return nil, apierror.Invalid(apierror.ReasonInvalidSeries, "allotment.left", "is for answers alone")
 	}
 	allot := &raftlogv1.SeriesAllot{
 		Name: name, Scope: req.GetScope(), Withdraw: req.GetWithdraw(),

@@ -9,6 +9,7 @@ import (
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // TestAllottedNumbers: a scope gives those of its ranges with their notes, and none beyond; the report says what is left.
@@ -43,7 +44,7 @@ func TestAllottedNumbers(t *testing.T) {
 		t.Error(got)
 	}
 	_, err = n.TakeNumbers(t.Context(), berlin("c", "d"))
-	wantError(t, err, OutOfRange, ReasonSeriesFull, "keys")
+	wantError(t, err, apierror.CodeOutOfRange, apierror.ReasonSeriesFull, "keys")
 	for field, a := range map[string]*idnodev1.Allotment{
 		"allotment.until": {From: 51, To: 52, Until: "tomorrow"},
 		"allotment.given": {From: 51, To: 52, Given: 1},
@@ -51,7 +52,7 @@ func TestAllottedNumbers(t *testing.T) {
 		"allotment":       {From: 12, To: 13},
 		"allotments":      {From: 20, To: 30},
 	} {
-		wantError(t, allot(a, false), InvalidArgument, ReasonInvalidSeries, field)
+		wantError(t, allot(a, false), apierror.CodeInvalidArgument, apierror.ReasonInvalidSeries, field)
 	}
 	after, err := json.Marshal(log.records[len(log.records)-1].After)
 	if last := log.records[len(log.records)-1]; err != nil || last.Event != audit.EventSeriesAllot ||
@@ -73,16 +74,17 @@ func TestANumberFromElsewhere(t *testing.T) {
 	}
 	after, err := json.Marshal(log.records[len(log.records)-1].After)
 	if last := log.records[len(log.records)-1]; err != nil || last.Event != audit.EventSeriesEnter || last.Outcome != audit.OutcomeDone ||
-		!strings.HasPrefix(string(after), `{"key":"a","number":3,"values":["BERLIN"]`) || !strings.HasSuffix(string(after), `"because":"by hand"}`) {
+		!strings.HasPrefix(string(after), `{"key":"a","number":3,"values":["BERLIN"]`) || !strings.HasSuffix(string(after),
+		`"because":"by hand"}`) {
 		t.Errorf("%+v: %s, %v", last, after, err)
 	}
 	req = berlin("b")
 	req.Number, req.Because = 3, "by hand"
 	_, err = n.TakeNumbers(t.Context(), req)
-	wantError(t, err, FailedPrecondition, ReasonNumberState, "number")
+	wantError(t, err, apierror.CodeFailedPrecondition, apierror.ReasonNumberState, "number")
 	req.Because = ""
 	_, err = n.TakeNumbers(t.Context(), req)
-	wantError(t, err, InvalidArgument, ReasonInvalidSeries, "because")
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidSeries, "because")
 }
 
 // TestAPageOfScopesHasFewAllotments: a page that has very many is short.

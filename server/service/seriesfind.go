@@ -9,6 +9,7 @@ import (
 	"github.com/idnode/idnode/fsm"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // FoundNumber is a number with the series that it is of.
@@ -58,7 +59,8 @@ func (n *numbers) findNumbers(ctx context.Context, req *idnodev1.WhoHasRequest) 
 			}
 		}
 		if last = len(some) < askedAtOnce; !last && ctx.Err() != nil {
-			return nil, unavailable(ReasonOverloaded, "the time of the call ended before all series were asked", retryBusy, ctx.Err())
+			return nil, apierror.Unavailable(apierror.ReasonOverloaded, "the time of the call ended before all series were asked",
+				apierror.RetryBusy, ctx.Err())
 		}
 	}
 	return all, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // formatted is a request that names a format: that of a series, or a template.
@@ -24,7 +25,7 @@ type formatted interface {
 // of anything in the database.
 func (n *numbers) format(ctx context.Context, req formatted) (f *format.Format, err error) {
 	if (req.GetSeries() == "") == (req.GetFormat() == "") {
-		return nil, invalid(ReasonInvalidSeries, "series", "give either a series or a format")
+		return nil, apierror.Invalid(apierror.ReasonInvalidSeries, "series", "give either a series or a format")
 	}
 	if req.GetSeries() != "" {
 		_, err = n.readSeries(ctx, &idnodev1.VerifySeriesRequest{Database: req.GetDatabase(), Series: req.GetSeries()},
@@ -56,9 +57,9 @@ func (n *numbers) template(ctx context.Context, template string) (*format.Format
 	}
 	switch {
 	case d.err != nil:
-		return nil, invalid(ReasonInvalidSeries, "format", "%v", d.err)
+		return nil, apierror.Invalid(apierror.ReasonInvalidSeries, "format", "%v", d.err)
 	case d.format.Scrambled():
-		return nil, invalid(ReasonInvalidSeries, "format", "has a scrambled number, which depends on a series")
+		return nil, apierror.Invalid(apierror.ReasonInvalidSeries, "format", "has a scrambled number, which depends on a series")
 	}
 	return d.format, nil
 }
@@ -118,16 +119,16 @@ func (n *numbers) formatNumber(ctx context.Context, req *idnodev1.FormatNumberRe
 	date := format.FirstDate
 	if req.GetDate() != "" || f.Dated() {
 		if date, err = format.ParseDate(req.GetDate()); err != nil {
-			return nil, invalid(ReasonInvalidSeries, "date", "%v", err)
+			return nil, apierror.Invalid(apierror.ReasonInvalidSeries, "date", "%v", err)
 		}
 	}
 	text, err := f.Format(date, values, req.GetNumber())
 	var full *format.FullError
 	switch {
 	case errors.As(err, &full):
-		return nil, invalid(ReasonInvalidSeries, "number", "%v", err)
+		return nil, apierror.Invalid(apierror.ReasonInvalidSeries, "number", "%v", err)
 	case err != nil:
-		return nil, invalid(ReasonInvalidSeries, fieldOf(err), "%v", err)
+		return nil, apierror.Invalid(apierror.ReasonInvalidSeries, fieldOf(err), "%v", err)
 	}
 	return &idnodev1.FormatNumberResponse{Text: text}, nil
 }

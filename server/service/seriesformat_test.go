@@ -9,6 +9,7 @@ import (
 
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // TestATextThereAndBack: in the format of a series, and in one of the caller for the value
@@ -90,11 +91,11 @@ func TestWrongFormats(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := n.FormatNumber(t.Context(), tt.req)
-			wantError(t, err, InvalidArgument, ReasonInvalidSeries, tt.field)
+			wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidSeries, tt.field)
 		})
 	}
 	_, err := n.ParseNumber(t.Context(), &idnodev1.ParseNumberRequest{Of: &idnodev1.ParseNumberRequest_Series{Series: "none"}, Text: "1"})
-	if known := new(Error); !errors.As(err, &known) || known.Reason != ReasonSeriesNotFound {
+	if known := new(apierror.Error); !errors.As(err, &known) || known.Reason != apierror.ReasonSeriesNotFound {
 		t.Error(err)
 	}
 }
@@ -175,7 +176,7 @@ func TestScrambledNumbersAreRead(t *testing.T) {
 	}
 	of := &idnodev1.FormatNumberRequest_Format{Format: "W{scrambled:8}"}
 	_, err = n.FormatNumber(t.Context(), &idnodev1.FormatNumberRequest{Of: of, Number: 1})
-	if refused := (*Error)(nil); !errors.As(err, &refused) || refused.Field != "format" {
+	if refused := (*apierror.Error)(nil); !errors.As(err, &refused) || refused.Field != "format" {
 		t.Errorf("a format of a caller: %v", err)
 	}
 }

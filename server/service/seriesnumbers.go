@@ -17,6 +17,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // MaxSeriesKeyBytes bounds the sum of the keys of one call, in bytes: they must fit into a group
@@ -52,10 +53,10 @@ func (n *numbers) takeNumbers(ctx context.Context, req *idnodev1.TakeNumbersRequ
 		Number: req.GetNumber(), Because: req.GetBecause(),
 	}
 	if take.Date, err = dateOf(req.GetDate()); err != nil {
-		return nil, invalid(ReasonInvalidSeries, "date", "%v", err)
+		return nil, apierror.Invalid(apierror.ReasonInvalidSeries, "date", "%v", err)
 	}
 	taken, err := n.take(ctx, database, take, req.GetValues())
-	if known := (*Error)(nil); errors.As(err, &known) && known.Reason == ReasonConcurrency {
+	if known := (*apierror.Error)(nil); errors.As(err, &known) && known.Reason == apierror.ReasonConcurrency {
 		// This node was behind a definition.
 		if err := n.linearize(ctx); err != nil {
 			return nil, err
@@ -172,13 +173,13 @@ func inOrder(names []string, values map[string]string) ([]string, error) {
 	for i, name := range names {
 		value, ok := values[name]
 		if !ok {
-			return nil, invalid(ReasonInvalidSeries, "values", "the value of {%s} is missing", name)
+			return nil, apierror.Invalid(apierror.ReasonInvalidSeries, "values", "the value of {%s} is missing", name)
 		}
 		all[i] = value
 	}
 	for name := range values {
 		if !slices.Contains(names, name) {
-			return nil, invalid(ReasonInvalidSeries, "values", "the format has no {%.80s}", name)
+			return nil, apierror.Invalid(apierror.ReasonInvalidSeries, "values", "the format has no {%.80s}", name)
 		}
 	}
 	return all, nil
@@ -308,10 +309,11 @@ func (n *numbers) reconcileNumbers(ctx context.Context, req *idnodev1.ReconcileN
 // state judges each key.
 func checkSeriesSize(field string, count, size int) error {
 	if count < 1 || count > series.MaxKeys {
-		return invalid(ReasonInvalidSeries, field, "there are %d %s, not 1 to %d", count, field, series.MaxKeys)
+		return apierror.Invalid(apierror.ReasonInvalidSeries, field, "there are %d %s, not 1 to %d", count, field, series.MaxKeys)
 	}
 	if size > MaxSeriesKeyBytes {
-		return invalid(ReasonInvalidSeries, field, "the keys have %d bytes together, at most %d are allowed", size, MaxSeriesKeyBytes)
+		return apierror.Invalid(apierror.ReasonInvalidSeries, field, "the keys have %d bytes together, at most %d are allowed", size,
+			MaxSeriesKeyBytes)
 	}
 	return nil
 }

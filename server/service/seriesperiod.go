@@ -8,6 +8,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // piecesOfPeriod is how often a part of a report looks at the series.
@@ -29,7 +30,7 @@ func (n *numbers) reportPeriod(ctx context.Context, req *idnodev1.ReportPeriodRe
 		return nil, err
 	}
 	if to < from {
-		return nil, invalid(ReasonInvalidSeries, "to", "%s is before %s", to, from)
+		return nil, apierror.Invalid(apierror.ReasonInvalidSeries, "to", "%s is before %s", to, from)
 	}
 	c, at, err := partFrom(listPeriod, req, from.String(), to.String())
 	if err != nil {
@@ -60,7 +61,7 @@ func boundOf(text, field string, all format.Date) (format.Date, error) {
 	}
 	d, err := format.ParseDate(text)
 	if err != nil {
-		return 0, invalid(ReasonInvalidSeries, field, "%v", err)
+		return 0, apierror.Invalid(apierror.ReasonInvalidSeries, field, "%v", err)
 	}
 	return d, nil
 }

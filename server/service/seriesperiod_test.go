@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // TestAReportOfAPeriodIsInParts, which together have all numbers. A token is for its bounds alone.
@@ -37,7 +38,7 @@ func TestAReportOfAPeriodIsInParts(t *testing.T) {
 		{&idnodev1.ReportPeriodRequest{Series: invoices, To: "2026-01-01", PageToken: req.GetPageToken()}, "page_token"},
 	} {
 		_, err := n.ReportPeriod(t.Context(), tt.req)
-		if refused, ok := err.(*Error); !ok || refused.Field != tt.field {
+		if refused, ok := err.(*apierror.Error); !ok || refused.Field != tt.field {
 			t.Errorf("%v: %v", tt.req, err)
 		}
 	}

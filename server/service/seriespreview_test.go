@@ -11,6 +11,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // bills are of a shop that moved in mid-year.
@@ -94,35 +95,41 @@ func TestADryRunRefusesWhatADefinitionWould(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		change        func(*idnodev1.DefineSeriesRequest)
-		code          Code
+		code          apierror.Code
 		reason, field string
 	}{
 		"no format": {
-			func(r *idnodev1.DefineSeriesRequest) { r.Definition.Format = "x" }, Aborted,
-			ReasonConcurrency, "expected_version",
+			func(r *idnodev1.DefineSeriesRequest) { r.Definition.Format = "x" }, apierror.CodeAborted,
+			apierror.ReasonConcurrency, "expected_version",
 		},
 		"no format, new": {
-			func(r *idnodev1.DefineSeriesRequest) { r.Name, r.Definition.Format = "more", "x" }, InvalidArgument,
-			ReasonInvalidSeries, "definition.format",
+			func(r *idnodev1.DefineSeriesRequest) { r.Name, r.Definition.Format = "more", "x" }, apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidSeries, "definition.format",
 		},
 		"two texts alike": {
-			func(r *idnodev1.DefineSeriesRequest) { r.Definition.Format = "{a}{b}{number}" }, InvalidArgument,
-			ReasonInvalidSeries, "definition.format",
+			func(r *idnodev1.DefineSeriesRequest) { r.Definition.Format = "{a}{b}{number}" }, apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidSeries, "definition.format",
 		},
-		"a later version": {func(r *idnodev1.DefineSeriesRequest) { r.ExpectedVersion = 7 }, Aborted, ReasonConcurrency, "expected_version"},
+		"a later version": {
+			func(r *idnodev1.DefineSeriesRequest) { r.ExpectedVersion = 7 }, apierror.CodeAborted, apierror.ReasonConcurrency,
+			"expected_version",
+		},
 		"no such series": {
-			func(r *idnodev1.DefineSeriesRequest) { r.Name, r.ExpectedVersion = "more", 7 }, Aborted,
-			ReasonConcurrency, "expected_version",
+			func(r *idnodev1.DefineSeriesRequest) { r.Name, r.ExpectedVersion = "more", 7 }, apierror.CodeAborted,
+			apierror.ReasonConcurrency, "expected_version",
 		},
 		"another format": {
 			func(r *idnodev1.DefineSeriesRequest) { r.ExpectedVersion, r.Definition.Format = 1, "{number}" },
-			InvalidArgument, ReasonInvalidSeries, "definition.format",
+			apierror.CodeInvalidArgument, apierror.ReasonInvalidSeries, "definition.format",
 		},
-		"a scope with some":   {begin(5, "ULM"), InvalidArgument, ReasonInvalidSeries, "begins"},
-		"a scope of none":     {begin(5, "BERLIN"), InvalidArgument, ReasonInvalidSeries, "begins"},
-		"a number of none":    {begin(10_000, "BER"), InvalidArgument, ReasonInvalidSeries, "begins"},
-		"a number below one":  {begin(0, "BER"), InvalidArgument, ReasonInvalidSeries, "begins"},
-		"a name with a space": {func(r *idnodev1.DefineSeriesRequest) { r.Name = `a\b` }, InvalidArgument, ReasonInvalidName, "name"},
+		"a scope with some":  {begin(5, "ULM"), apierror.CodeInvalidArgument, apierror.ReasonInvalidSeries, "begins"},
+		"a scope of none":    {begin(5, "BERLIN"), apierror.CodeInvalidArgument, apierror.ReasonInvalidSeries, "begins"},
+		"a number of none":   {begin(10_000, "BER"), apierror.CodeInvalidArgument, apierror.ReasonInvalidSeries, "begins"},
+		"a number below one": {begin(0, "BER"), apierror.CodeInvalidArgument, apierror.ReasonInvalidSeries, "begins"},
+		"a name with a space": {
+			func(r *idnodev1.DefineSeriesRequest) { r.Name = `a\b` }, apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidName, "name",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := bills(tt.change)
@@ -175,7 +182,7 @@ func TestASeriesIsUndone(t *testing.T) {
 		t.Errorf("%v, %v", res, err)
 	}
 	_, err := n.DeleteSeries(ctx, &idnodev1.DeleteSeriesRequest{Name: "invoices", ExpectedVersion: 2})
-	wantError(t, err, NotFound, ReasonSeriesNotFound, "series")
+	wantError(t, err, apierror.CodeNotFound, apierror.ReasonSeriesNotFound, "series")
 	if last := log.records[len(log.records)-3]; last.Event != "series.delete" || last.Outcome != "done" || last.Name != "invoices" {
 		t.Errorf("%+v", last)
 	}
@@ -192,7 +199,7 @@ func TestASeriesIsUndone(t *testing.T) {
 	}
 	_, hash := n.world.State.Hash()
 	_, err = n.DeleteSeries(ctx, &idnodev1.DeleteSeriesRequest{Name: "invoices", ExpectedVersion: 1})
-	wantError(t, err, FailedPrecondition, ReasonSeriesInUse, "name")
+	wantError(t, err, apierror.CodeFailedPrecondition, apierror.ReasonSeriesInUse, "name")
 	if !strings.Contains(err.Error(), "close its scopes") {
 		t.Error(err)
 	}
@@ -220,7 +227,7 @@ func TestRightsToUndo(t *testing.T) {
 		},
 	}
 	for name, call := range calls {
-		wantError(t, call(as("till")), PermissionDenied, ReasonPermissionDenied, "")
+		wantError(t, call(as("till")), apierror.CodePermissionDenied, apierror.ReasonPermissionDenied, "")
 		if err := call(as("books")); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

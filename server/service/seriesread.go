@@ -13,6 +13,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // ofSeries is a request that reads a series.
@@ -133,7 +134,7 @@ func (n *numbers) ListNumbers(ctx context.Context, req *idnodev1.ListNumbersRequ
 
 func (n *numbers) listNumbers(ctx context.Context, req *idnodev1.ListNumbersRequest) (*idnodev1.ListNumbersResponse, error) {
 	if req.GetState() < 0 || req.GetState() > idnodev1.NumberState_NUMBER_STATE_UNKNOWN {
-		return nil, invalid(ReasonInvalidSeries, "state", "there is no such state")
+		return nil, apierror.Invalid(apierror.ReasonInvalidSeries, "state", "there is no such state")
 	}
 	state := series.State(req.GetState())
 	c, above, err := pageOf(listNumbers, req, append([]string{state.String()}, req.GetScope()...)...)
@@ -152,7 +153,7 @@ func (n *numbers) listNumbers(ctx context.Context, req *idnodev1.ListNumbersRequ
 		return next > 0 && pieces > 0 && len(found) < c.size
 	})
 	if unknown != nil {
-		return nil, &Error{Code: NotFound, Reason: ReasonScopeNotFound, Field: "scope", Message: unknown.Error()}
+		return nil, &apierror.Error{Code: apierror.CodeNotFound, Reason: apierror.ReasonScopeNotFound, Field: "scope", Message: unknown.Error()}
 	}
 	res := &idnodev1.ListNumbersResponse{Numbers: numberMessages(found), LogIndex: index}
 	if next > 0 {
@@ -192,7 +193,8 @@ func (n *numbers) readPieces(ctx context.Context, req ofSeries, what string, pau
 		pause()
 		switch {
 		case ctx.Err() != nil:
-			err = unavailable(ReasonOverloaded, "the time of the call ended before "+what+" was read", retryBusy, ctx.Err())
+			err = apierror.Unavailable(apierror.ReasonOverloaded, "the time of the call ended before "+what+" was read", apierror.RetryBusy,
+				ctx.Err())
 		case !n.state.ReadSeries(database, name, look):
 			err = seriesNotFound(name)
 		}
@@ -207,7 +209,7 @@ func (n *numbers) WhoHas(ctx context.Context, req *idnodev1.WhoHasRequest) (*idn
 
 func (n *numbers) whoHas(ctx context.Context, req *idnodev1.WhoHasRequest) (*idnodev1.WhoHasResponse, error) {
 	if (req.GetKey() == "") == (req.GetText() == "") {
-		return nil, invalid(ReasonInvalidSeries, "key", "give either a key or a text")
+		return nil, apierror.Invalid(apierror.ReasonInvalidSeries, "key", "give either a key or a text")
 	}
 	var number *raftlogv1.SeriesNumber
 	var found bool
@@ -223,9 +225,9 @@ func (n *numbers) whoHas(ctx context.Context, req *idnodev1.WhoHasRequest) (*idn
 	case err != nil:
 		return nil, err
 	case bad != nil:
-		return nil, invalid(ReasonInvalidSeries, "text", "%v", bad)
+		return nil, apierror.Invalid(apierror.ReasonInvalidSeries, "text", "%v", bad)
 	case !found:
-		return nil, &Error{Code: NotFound, Reason: ReasonNumberNotFound, Message: "nobody took such a number"}
+		return nil, &apierror.Error{Code: apierror.CodeNotFound, Reason: apierror.ReasonNumberNotFound, Message: "nobody took such a number"}
 	}
 	return &idnodev1.WhoHasResponse{Number: numberMessage(number), LogIndex: index}, nil
 }

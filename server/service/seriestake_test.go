@@ -9,6 +9,7 @@ import (
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/test/fsmtest"
 )
 
@@ -107,13 +108,13 @@ func TestATakeOnANodeBehindADefinition(t *testing.T) {
 func TestATakeOnANodeThatStaysBehind(t *testing.T) {
 	n, asked := newLagging(t, redefine(t, series.Definition{Format: "{desk}-{till}-{number}"}), false)
 	_, err := n.TakeNumbers(t.Context(), ticket("a"))
-	wantError(t, err, Aborted, ReasonConcurrency, "series")
+	wantError(t, err, apierror.CodeAborted, apierror.ReasonConcurrency, "series")
 	if *asked != 1 {
 		t.Errorf("the node asked %d times", *asked)
 	}
 	n.world.Set(func(f *fsmtest.Faults) { f.Unreadable = outcome.NewNotApplied(outcome.Unspecified, errors.New("none")) })
 	_, err = n.TakeNumbers(t.Context(), ticket("a"))
-	wantError(t, err, Unavailable, ReasonNoQuorum, "")
+	wantError(t, err, apierror.CodeUnavailable, apierror.ReasonNoQuorum, "")
 	n.world.State.ReadSeries("default", "tickets", func(s fsm.NamedSeries, _ *series.Series) {
 		if s.Keys != 0 {
 			t.Errorf("the series has %d keys", s.Keys)

@@ -14,6 +14,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // pieceState calls a test before each look at a series.
@@ -76,7 +77,7 @@ func TestAVerificationIsInPieces(t *testing.T) {
 	if _, err := n.VerifySeries(ctx, allInvoices); pieces != 3 {
 		t.Errorf("%v after %d pieces", err, pieces)
 	} else {
-		wantError(t, err, Unavailable, ReasonOverloaded, "")
+		wantError(t, err, apierror.CodeUnavailable, apierror.ReasonOverloaded, "")
 	}
 }
 
@@ -111,7 +112,7 @@ func TestAVerificationIsInParts(t *testing.T) {
 		cursor{scope: listVerified, database: "\x00bills"}.token("0:1:"),
 	} {
 		_, err := n.VerifySeries(t.Context(), &idnodev1.VerifySeriesRequest{Series: invoices, PageToken: token})
-		wantError(t, err, InvalidArgument, ReasonInvalidPageToken, "page_token")
+		wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidPageToken, "page_token")
 	}
 }
 
@@ -144,7 +145,7 @@ func TestVerificationsOfACallerTakeTurns(t *testing.T) {
 			t.Errorf("another caller waits: %v", err)
 		}
 		cancel()
-		wantError(t, <-results, Unavailable, ReasonOverloaded, "")
+		wantError(t, <-results, apierror.CodeUnavailable, apierror.ReasonOverloaded, "")
 		close(go1)
 		for range 2 {
 			if err := <-results; err != nil {
@@ -200,8 +201,8 @@ func TestKeysAndScopesAreNewNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := n.world.Proposals()
-	wantError(t, take("B", "c", "d"), ResourceExhausted, ReasonRateLimited, "")
-	wantError(t, take("C", "c"), ResourceExhausted, ReasonRateLimited, "")
+	wantError(t, take("B", "c", "d"), apierror.CodeResourceExhausted, apierror.ReasonRateLimited, "")
+	wantError(t, take("C", "c"), apierror.CodeResourceExhausted, apierror.ReasonRateLimited, "")
 	if n.world.Proposals() != before {
 		t.Error("a key beyond the limit was proposed")
 	}
@@ -210,7 +211,7 @@ func TestKeysAndScopesAreNewNames(t *testing.T) {
 			t.Errorf("%v: %v", keys, err)
 		}
 	}
-	wantError(t, take("B", "d"), ResourceExhausted, ReasonRateLimited, "")
+	wantError(t, take("B", "d"), apierror.CodeResourceExhausted, apierror.ReasonRateLimited, "")
 	if _, err := n.TakeNumbers(as("other"), berlin("d")); err != nil {
 		t.Errorf("another caller: %v", err)
 	}
@@ -233,5 +234,5 @@ func TestTheOnlyScopeIsNoNewName(t *testing.T) {
 	if err := take("a"); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, take("b"), ResourceExhausted, ReasonRateLimited, "")
+	wantError(t, take("b"), apierror.CodeResourceExhausted, apierror.ReasonRateLimited, "")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/test/fsmtest"
 )
 
@@ -22,21 +23,21 @@ func TestOutcomes(t *testing.T) {
 	cause := errors.New("secret")
 	tests := []struct {
 		err    error
-		code   Code
+		code   apierror.Code
 		reason string
 		retry  bool
 	}{
-		{outcome.NewNotApplied(outcome.NoQuorum, cause), Unavailable, ReasonNoQuorum, true},
-		{outcome.NewNotApplied(outcome.NotLeader, cause), Unavailable, ReasonNoQuorum, true},
-		{outcome.NewNotApplied(outcome.Deadline, cause), Unavailable, ReasonNoQuorum, true},
-		{outcome.NewNotApplied(outcome.Starting, cause), Unavailable, ReasonStarting, true},
-		{outcome.NewNotApplied(outcome.Stopping, cause), Unavailable, ReasonStopping, true},
-		{outcome.NewNotApplied(outcome.Overloaded, cause), ResourceExhausted, ReasonOverloaded, true},
-		{outcome.NewNotApplied(outcome.TooLarge, cause), ResourceExhausted, ReasonQuota, false},
-		{outcome.NewNotApplied(outcome.StorageFull, cause), ResourceExhausted, ReasonStorageFull, false},
-		{outcome.NewUnknown(outcome.NoQuorum, cause), Aborted, ReasonOutcomeUnknown, false},
-		{outcome.NewUnknown(outcome.StorageFull, cause), Aborted, ReasonOutcomeUnknown, false},
-		{cause, Aborted, ReasonOutcomeUnknown, false},
+		{outcome.NewNotApplied(outcome.NoQuorum, cause), apierror.CodeUnavailable, apierror.ReasonNoQuorum, true},
+		{outcome.NewNotApplied(outcome.NotLeader, cause), apierror.CodeUnavailable, apierror.ReasonNoQuorum, true},
+		{outcome.NewNotApplied(outcome.Deadline, cause), apierror.CodeUnavailable, apierror.ReasonNoQuorum, true},
+		{outcome.NewNotApplied(outcome.Starting, cause), apierror.CodeUnavailable, apierror.ReasonStarting, true},
+		{outcome.NewNotApplied(outcome.Stopping, cause), apierror.CodeUnavailable, apierror.ReasonStopping, true},
+		{outcome.NewNotApplied(outcome.Overloaded, cause), apierror.CodeResourceExhausted, apierror.ReasonOverloaded, true},
+		{outcome.NewNotApplied(outcome.TooLarge, cause), apierror.CodeResourceExhausted, apierror.ReasonQuota, false},
+		{outcome.NewNotApplied(outcome.StorageFull, cause), apierror.CodeResourceExhausted, apierror.ReasonStorageFull, false},
+		{outcome.NewUnknown(outcome.NoQuorum, cause), apierror.CodeAborted, apierror.ReasonOutcomeUnknown, false},
+		{outcome.NewUnknown(outcome.StorageFull, cause), apierror.CodeAborted, apierror.ReasonOutcomeUnknown, false},
+		{cause, apierror.CodeAborted, apierror.ReasonOutcomeUnknown, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.err.Error(), func(t *testing.T) {
@@ -45,18 +46,18 @@ func TestOutcomes(t *testing.T) {
 			w.Set(func(f *fsmtest.Faults) { f.Fail = tt.err })
 			err := callNext(&idnodev1.NextIdentityRequest{Name: "u"})(n)
 			wantError(t, err, tt.code, tt.reason, "")
-			var e *Error
+			var e *apierror.Error
 			if errors.As(err, &e); (e.RetryAfter > 0) != tt.retry || !errors.Is(err, tt.err) {
 				t.Errorf("retry after %s, cause %v", e.RetryAfter, e.Err)
 			}
-			if tt.reason != ReasonOutcomeUnknown {
+			if tt.reason != apierror.ReasonOutcomeUnknown {
 				return
 			}
 			for _, safe := range []func(node) error{
 				callNext(&idnodev1.NextIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: "x"}}),
 				callRange(&idnodev1.NextRangeRequest{Tag: "u"}),
 			} {
-				wantError(t, safe(n), Unavailable, ReasonOutcomeUnknown, "")
+				wantError(t, safe(n), apierror.CodeUnavailable, apierror.ReasonOutcomeUnknown, "")
 			}
 		})
 	}
@@ -73,17 +74,17 @@ func TestReadsWithoutQuorum(t *testing.T) {
 		w.Set(func(f *fsmtest.Faults) { f.Unreadable = failure })
 		for name, list := range listings(n) {
 			_, _, _, err := list(&idnodev1.ListIdentitiesRequest{})
-			wantError(t, err, Unavailable, ReasonNoQuorum, "")
+			wantError(t, err, apierror.CodeUnavailable, apierror.ReasonNoQuorum, "")
 			if _, _, _, err := list(&idnodev1.ListIdentitiesRequest{Consistency: stale}); err != nil {
 				t.Errorf("stale %s: %v", name, err)
 			}
 		}
 		_, err := n.GetIdentity(context.Background(), &idnodev1.GetIdentityRequest{Name: "u"})
-		wantError(t, err, Unavailable, ReasonNoQuorum, "")
+		wantError(t, err, apierror.CodeUnavailable, apierror.ReasonNoQuorum, "")
 		_, err = n.ListSettings(context.Background(), &idnodev1.ListSettingsRequest{})
-		wantError(t, err, Unavailable, ReasonNoQuorum, "")
+		wantError(t, err, apierror.CodeUnavailable, apierror.ReasonNoQuorum, "")
 		_, err = n.ListMembers(context.Background(), &idnodev1.ListMembersRequest{})
-		wantError(t, err, Unavailable, ReasonNoQuorum, "")
+		wantError(t, err, apierror.CodeUnavailable, apierror.ReasonNoQuorum, "")
 	}
 }
 
@@ -100,7 +101,7 @@ func TestInFlight(t *testing.T) {
 	}
 	await(t, func() bool { return n.inFlight.Load() == 2 })
 	_, err := n.Generate(context.Background(), &idnodev1.GenerateRequest{})
-	wantError(t, err, ResourceExhausted, ReasonOverloaded, "")
+	wantError(t, err, apierror.CodeResourceExhausted, apierror.ReasonOverloaded, "")
 	if n.Status().Term != 0 {
 		t.Error("the status has a term from nowhere")
 	}
@@ -121,9 +122,9 @@ func TestCallGivenUp(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)
 	w.Set(func(f *fsmtest.Faults) { f.Fail, f.Lost = outcome.NewUnknown(outcome.Deadline, nil), true })
-	wantError(t, callNext(&idnodev1.NextIdentityRequest{Name: "u"})(n), Aborted, ReasonOutcomeUnknown, "")
+	wantError(t, callNext(&idnodev1.NextIdentityRequest{Name: "u"})(n), apierror.CodeAborted, apierror.ReasonOutcomeUnknown, "")
 	_, err := n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Tag: "u"})
-	wantError(t, err, Unavailable, ReasonOutcomeUnknown, "")
+	wantError(t, err, apierror.CodeUnavailable, apierror.ReasonOutcomeUnknown, "")
 }
 
 // await polls until the condition holds.
@@ -141,7 +142,7 @@ func await(t *testing.T, condition func() bool) {
 func TestEveryRefusalIsTranslated(t *testing.T) {
 	for number, name := range raftlogv1.RefusalReason_name {
 		e := refusalError(&raftlogv1.Refusal{Reason: raftlogv1.RefusalReason(number)})
-		if (e.Code == Internal) != (number == 0) || e.Message == "" {
+		if (e.Code == apierror.CodeInternal) != (number == 0) || e.Message == "" {
 			t.Errorf("%s becomes %s %s %q", name, e.Code, e.Reason, e.Message)
 		}
 	}
@@ -172,11 +173,11 @@ func TestClusterCalls(t *testing.T) {
 	}
 	n.cluster.asked = ""
 	_, err := n.RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: "RAFT"})
-	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidNodeTag, "tag")
 	_, err = n.SetWatcher(ctx, &idnodev1.SetWatcherRequest{})
-	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidNodeTag, "tag")
 	_, err = n.TransferLeadership(ctx, &idnodev1.TransferLeadershipRequest{Tag: "ABCDE"})
-	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidNodeTag, "tag")
 	if n.cluster.asked != "" {
 		t.Errorf("a refused call was made: %s", n.cluster.asked)
 	}
@@ -185,10 +186,10 @@ func TestClusterCalls(t *testing.T) {
 		Detail: "the last voter",
 	}}
 	_, err = n.RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: "A"})
-	wantError(t, err, FailedPrecondition, ReasonLastVoter, "")
+	wantError(t, err, apierror.CodeFailedPrecondition, apierror.ReasonLastVoter, "")
 	n.cluster.err = outcome.NewNotApplied(outcome.NoQuorum, nil)
 	_, err = n.TransferLeadership(ctx, &idnodev1.TransferLeadershipRequest{Tag: "A"})
-	wantError(t, err, Unavailable, ReasonNoQuorum, "")
+	wantError(t, err, apierror.CodeUnavailable, apierror.ReasonNoQuorum, "")
 }
 
 func TestStatusAndMembers(t *testing.T) {
@@ -236,15 +237,15 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = callNext(&idnodev1.NextIdentityRequest{Name: "b"})(n)
-	var e *Error
-	if !errors.As(err, &e) || e.Reason != ReasonQuota || e.Code != ResourceExhausted {
+	var e *apierror.Error
+	if !errors.As(err, &e) || e.Reason != apierror.ReasonQuota || e.Code != apierror.CodeResourceExhausted {
 		t.Errorf("beyond the limit: %v", err)
 	}
 	_, err = n.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "nonsense", Value: 1})
-	wantError(t, err, InvalidArgument, ReasonInvalidSetting, "key")
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidSetting, "key")
 	if !strings.Contains(err.Error(), "only max-claims, max-databases, ") {
 		t.Errorf("%v does not say which there are", err)
 	}
 	_, err = n.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "max-identities", Value: -1})
-	wantError(t, err, InvalidArgument, ReasonInvalidSetting, "value")
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidSetting, "value")
 }

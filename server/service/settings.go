@@ -11,6 +11,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 type settings struct {
@@ -43,7 +44,8 @@ func (s *settings) updateSetting(ctx context.Context, to *idnodev1.UpdateSetting
 		for _, known := range all {
 			keys = append(keys, known.GetKey())
 		}
-		return nil, invalid(ReasonInvalidSetting, "key", "there is no setting %.64q, only %s", to.GetKey(), strings.Join(keys, ", "))
+		return nil, apierror.Invalid(apierror.ReasonInvalidSetting, "key", "there is no setting %.64q, only %s", to.GetKey(),
+			strings.Join(keys, ", "))
 	}
 	record := audit.Record{Event: audit.EventSetting, Name: to.GetKey(), After: to.GetValue()}
 	set := &raftlogv1.SettingSet{Key: to.GetKey(), Value: to.GetValue()}

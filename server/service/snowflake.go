@@ -13,6 +13,7 @@ import (
 	"github.com/idnode/idnode/client/snowflake/generator"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // maxOwnWorkers bounds the pools for which a node has a worker of its own.
@@ -77,7 +78,7 @@ func (w *workers) nextSnowflakes(ctx context.Context, req *idnodev1.NextSnowflak
 		return own
 	})
 	if own == nil {
-		return nil, exhausted(ReasonQuota, "this node has workers of too many pools", 0, nil)
+		return nil, apierror.Exhausted(apierror.ReasonQuota, "this node has workers of too many pools", 0, nil)
 	}
 	own.author.Store(w.author(ctx))
 	ids, err := own.NextN(ctx, int(count))
@@ -85,19 +86,21 @@ func (w *workers) nextSnowflakes(ctx context.Context, req *idnodev1.NextSnowflak
 }
 
 func snowflakeError(err error) error {
-	if _, known := errors.AsType[*Error](err); known || err == nil {
+	if _, known := errors.AsType[*apierror.Error](err); known || err == nil {
 		return err
 	}
 	if early, ok := errors.AsType[*generator.EarlyError](err); ok {
-		return unavailable(ReasonWindowEarly, early.Error(), early.By, err)
+		return apierror.Unavailable(apierror.ReasonWindowEarly, early.Error(), early.By, err)
 	}
-	return unavailable(ReasonOverloaded, "the time of the call ended before the layout had so many ids", retryBusy, err)
+	return apierror.Unavailable(apierror.ReasonOverloaded, "the time of the call ended before the layout had so many ids", apierror.RetryBusy,
+		err)
 }
 
 func (o *ownWorker) Acquire(ctx context.Context, now time.Time) (generator.Lease, error) {
 	tag := o.tag.confirmed()
 	if tag == "" {
-		return generator.Lease{}, unavailable(ReasonStarting, "the cluster has not confirmed this node's tag yet", retryStarting, nil)
+		return generator.Lease{}, apierror.Unavailable(apierror.ReasonStarting, "the cluster has not confirmed this node's tag yet",
+			apierror.RetryStarting, nil)
 	}
 	l, _, err := o.lease(ctx, op.Envelope{Database: o.pool.database}, &raftlogv1.WorkerAcquire{
 		Pool: o.pool.name, Holder: "node " + tag, HolderUnixNano: now.UnixNano(), Own: true,

@@ -15,6 +15,7 @@ import (
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/snowflake"
 	"github.com/idnode/idnode/test/fsmtest"
 )
@@ -100,7 +101,7 @@ func TestAWorkerIsItsPrincipals(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if e := ErrorOf(acquire(shop, 64)); e.Reason != ReasonPoolFull || e.Field != "holder" {
+	if e := apierror.Of(acquire(shop, 64)); e.Reason != apierror.ReasonPoolFull || e.Field != "holder" {
 		t.Errorf("the 65th of 128 workers: %v", e)
 	}
 	if err := acquire(as("dns:other"), 0); err != nil {
@@ -171,22 +172,25 @@ func TestEvictingAWorker(t *testing.T) {
 		same(t, a.take(t), []audit.Record{first, second})
 	}
 	_, err = n.RenewWorker(ctx, &idnodev1.RenewWorkerRequest{Pool: "orders", Token: l.GetToken(), Now: now})
-	wantError(t, err, FailedPrecondition, ReasonLeasePassed, "worker")
+	wantError(t, err, apierror.CodeFailedPrecondition, apierror.ReasonLeasePassed, "worker")
 	page, err := n.ListWorkers(ctx, &idnodev1.ListWorkersRequest{Pool: "orders"})
 	if err != nil || !page.GetWorkers()[0].GetEvicted() || page.GetWorkers()[0].GetFree() {
 		t.Errorf("%v, %v", page, err)
 	}
 	for _, tt := range []struct {
 		req    *idnodev1.EvictWorkerRequest
-		code   Code
+		code   apierror.Code
 		reason string
 		field  string
 	}{
-		{&idnodev1.EvictWorkerRequest{Pool: "orders", Holder: "web-2"}, FailedPrecondition, ReasonLeasePassed, "worker"},
-		{&idnodev1.EvictWorkerRequest{Pool: "orders", Worker: 1}, FailedPrecondition, ReasonLeasePassed, "worker"},
-		{&idnodev1.EvictWorkerRequest{Pool: "orders", Worker: -1}, FailedPrecondition, ReasonLeasePassed, "worker"},
-		{&idnodev1.EvictWorkerRequest{Pool: "none"}, NotFound, ReasonPoolNotFound, "pool"},
-		{&idnodev1.EvictWorkerRequest{Pool: "orders", Holder: strings.Repeat("h", 129)}, InvalidArgument, ReasonInvalidPool, "holder"},
+		{&idnodev1.EvictWorkerRequest{Pool: "orders", Holder: "web-2"}, apierror.CodeFailedPrecondition, apierror.ReasonLeasePassed, "worker"},
+		{&idnodev1.EvictWorkerRequest{Pool: "orders", Worker: 1}, apierror.CodeFailedPrecondition, apierror.ReasonLeasePassed, "worker"},
+		{&idnodev1.EvictWorkerRequest{Pool: "orders", Worker: -1}, apierror.CodeFailedPrecondition, apierror.ReasonLeasePassed, "worker"},
+		{&idnodev1.EvictWorkerRequest{Pool: "none"}, apierror.CodeNotFound, apierror.ReasonPoolNotFound, "pool"},
+		{
+			&idnodev1.EvictWorkerRequest{Pool: "orders", Holder: strings.Repeat("h", 129)}, apierror.CodeInvalidArgument, apierror.ReasonInvalidPool,
+			"holder",
+		},
 	} {
 		_, err := n.EvictWorker(ctx, tt.req)
 		wantError(t, err, tt.code, tt.reason, tt.field)
@@ -240,54 +244,87 @@ func TestWrongCallsOnWorkers(t *testing.T) {
 	_, before := n.world.State.Hash()
 	for _, c := range []struct {
 		err    error
-		code   Code
+		code   apierror.Code
 		reason string
 		field  string
 	}{
-		{define(&idnodev1.DefinePoolRequest{Name: ""}), InvalidArgument, ReasonInvalidName, "name"},
-		{define(&idnodev1.DefinePoolRequest{Name: "p"}), FailedPrecondition, ReasonPoolDiffers, "layout"},
-		{define(&idnodev1.DefinePoolRequest{Name: "q", LayoutName: "x"}), InvalidArgument, ReasonInvalidPool, "layout_name"},
-		{define(&idnodev1.DefinePoolRequest{Name: "q", Window: durationpb.New(25 * time.Hour)}), InvalidArgument, ReasonInvalidPool, "window"},
-		{define(&idnodev1.DefinePoolRequest{Name: "q", Window: durationpb.New(-1)}), InvalidArgument, ReasonInvalidPool, "window"},
-		{layout(func(l *idnodev1.PoolLayout) { l.WorkerBits = 17 }), InvalidArgument, ReasonInvalidPool, "layout.worker_bits"},
-		{layout(func(l *idnodev1.PoolLayout) { l.SequenceBits = 30 }), InvalidArgument, ReasonInvalidPool, "layout"},
-		{layout(func(l *idnodev1.PoolLayout) { l.TimeBits = 30 }), InvalidArgument, ReasonInvalidPool, "layout.time_bits"},
-		{layout(func(l *idnodev1.PoolLayout) { l.Unit = durationpb.New(1) }), InvalidArgument, ReasonInvalidPool, "layout"},
-		{layout(func(l *idnodev1.PoolLayout) { l.Unit = nil }), InvalidArgument, ReasonInvalidPool, "layout.unit"},
+		{define(&idnodev1.DefinePoolRequest{Name: ""}), apierror.CodeInvalidArgument, apierror.ReasonInvalidName, "name"},
+		{define(&idnodev1.DefinePoolRequest{Name: "p"}), apierror.CodeFailedPrecondition, apierror.ReasonPoolDiffers, "layout"},
+		{
+			define(&idnodev1.DefinePoolRequest{Name: "q", LayoutName: "x"}), apierror.CodeInvalidArgument, apierror.ReasonInvalidPool,
+			"layout_name",
+		},
+		{
+			define(&idnodev1.DefinePoolRequest{Name: "q", Window: durationpb.New(25 * time.Hour)}), apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidPool, "window",
+		},
+		{
+			define(&idnodev1.DefinePoolRequest{Name: "q", Window: durationpb.New(-1)}), apierror.CodeInvalidArgument, apierror.ReasonInvalidPool,
+			"window",
+		},
+		{
+			layout(func(l *idnodev1.PoolLayout) { l.WorkerBits = 17 }), apierror.CodeInvalidArgument, apierror.ReasonInvalidPool,
+			"layout.worker_bits",
+		},
+		{layout(func(l *idnodev1.PoolLayout) { l.SequenceBits = 30 }), apierror.CodeInvalidArgument, apierror.ReasonInvalidPool, "layout"},
+		{layout(func(l *idnodev1.PoolLayout) { l.TimeBits = 30 }), apierror.CodeInvalidArgument, apierror.ReasonInvalidPool, "layout.time_bits"},
+		{layout(func(l *idnodev1.PoolLayout) { l.Unit = durationpb.New(1) }), apierror.CodeInvalidArgument, apierror.ReasonInvalidPool, "layout"},
+		{layout(func(l *idnodev1.PoolLayout) { l.Unit = nil }), apierror.CodeInvalidArgument, apierror.ReasonInvalidPool, "layout.unit"},
 		{
 			layout(func(l *idnodev1.PoolLayout) { l.Epoch = timestamppb.New(now.Add(time.Second)) }),
-			InvalidArgument, ReasonInvalidPool, "layout.epoch",
+			apierror.CodeInvalidArgument, apierror.ReasonInvalidPool, "layout.epoch",
 		},
-		{acquire(&idnodev1.AcquireWorkerRequest{Pool: "none", Holder: "a", Now: timestamppb.New(now)}), NotFound, ReasonPoolNotFound, "pool"},
-		{acquire(&idnodev1.AcquireWorkerRequest{Pool: "p", Now: timestamppb.New(now)}), InvalidArgument, ReasonInvalidPool, "holder"},
-		{acquire(&idnodev1.AcquireWorkerRequest{Pool: "p", Holder: long}), InvalidArgument, ReasonInvalidPool, "holder"},
+		{
+			acquire(&idnodev1.AcquireWorkerRequest{Pool: "none", Holder: "a", Now: timestamppb.New(now)}), apierror.CodeNotFound,
+			apierror.ReasonPoolNotFound, "pool",
+		},
+		{
+			acquire(&idnodev1.AcquireWorkerRequest{Pool: "p", Now: timestamppb.New(now)}), apierror.CodeInvalidArgument, apierror.ReasonInvalidPool,
+			"holder",
+		},
+		{acquire(&idnodev1.AcquireWorkerRequest{Pool: "p", Holder: long}), apierror.CodeInvalidArgument, apierror.ReasonInvalidPool, "holder"},
 		{
 			acquire(&idnodev1.AcquireWorkerRequest{Pool: "p", Holder: "a\n", Now: timestamppb.New(now)}),
-			InvalidArgument, ReasonInvalidPool, "holder",
+			apierror.CodeInvalidArgument, apierror.ReasonInvalidPool, "holder",
 		},
-		{acquire(&idnodev1.AcquireWorkerRequest{Pool: "p", Holder: "a"}), FailedPrecondition, ReasonClockSkew, "now"},
-		{acquire(&idnodev1.AcquireWorkerRequest{Pool: "p", Holder: "c", Now: timestamppb.New(now)}), ResourceExhausted, ReasonPoolFull, "pool"},
+		{acquire(&idnodev1.AcquireWorkerRequest{Pool: "p", Holder: "a"}), apierror.CodeFailedPrecondition, apierror.ReasonClockSkew, "now"},
+		{
+			acquire(&idnodev1.AcquireWorkerRequest{Pool: "p", Holder: "c", Now: timestamppb.New(now)}), apierror.CodeResourceExhausted,
+			apierror.ReasonPoolFull, "pool",
+		},
 		{
 			acquire(&idnodev1.AcquireWorkerRequest{Pool: "p", Holder: "a", Now: timestamppb.New(now), Window: durationpb.New(time.Hour)}),
-			InvalidArgument, ReasonInvalidPool, "window",
+			apierror.CodeInvalidArgument, apierror.ReasonInvalidPool, "window",
 		},
-		{second(n.RenewWorker(ctx, &idnodev1.RenewWorkerRequest{Pool: "p", Token: tokens[1]})), FailedPrecondition, ReasonClockSkew, "now"},
+		{
+			second(n.RenewWorker(ctx, &idnodev1.RenewWorkerRequest{Pool: "p", Token: tokens[1]})), apierror.CodeFailedPrecondition,
+			apierror.ReasonClockSkew, "now",
+		},
 		{
 			second(n.RenewWorker(ctx, &idnodev1.RenewWorkerRequest{Pool: "p", Token: tokens[1], Now: timestamppb.New(now)})),
-			FailedPrecondition, ReasonLeasePassed, "worker",
+			apierror.CodeFailedPrecondition, apierror.ReasonLeasePassed, "worker",
 		},
-		{second(n.RenewWorker(ctx, &idnodev1.RenewWorkerRequest{Pool: "p", Token: []byte("x")})), InvalidArgument, ReasonInvalidToken, "token"},
+		{
+			second(n.RenewWorker(ctx, &idnodev1.RenewWorkerRequest{Pool: "p", Token: []byte("x")})), apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidToken, "token",
+		},
 		{
 			second(n.ReleaseWorker(ctx, &idnodev1.ReleaseWorkerRequest{Pool: "p", Token: tokens[1]})),
-			FailedPrecondition, ReasonLeasePassed, "worker",
+			apierror.CodeFailedPrecondition, apierror.ReasonLeasePassed, "worker",
 		},
-		{second(n.ListWorkers(ctx, &idnodev1.ListWorkersRequest{Pool: "none"})), NotFound, ReasonPoolNotFound, "pool"},
+		{second(n.ListWorkers(ctx, &idnodev1.ListWorkersRequest{Pool: "none"})), apierror.CodeNotFound, apierror.ReasonPoolNotFound, "pool"},
 		{
 			second(n.ListWorkers(ctx, &idnodev1.ListWorkersRequest{Pool: "p", PageToken: "x"})),
-			InvalidArgument, ReasonInvalidPageToken, "page_token",
+			apierror.CodeInvalidArgument, apierror.ReasonInvalidPageToken, "page_token",
 		},
-		{second(n.NextSnowflakes(ctx, &idnodev1.NextSnowflakesRequest{Pool: "p", Count: -1})), InvalidArgument, ReasonInvalidCount, "count"},
-		{second(n.NextSnowflakes(ctx, &idnodev1.NextSnowflakesRequest{Pool: "none"})), NotFound, ReasonPoolNotFound, "pool"},
+		{
+			second(n.NextSnowflakes(ctx, &idnodev1.NextSnowflakesRequest{Pool: "p", Count: -1})), apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidCount, "count",
+		},
+		{
+			second(n.NextSnowflakes(ctx, &idnodev1.NextSnowflakesRequest{Pool: "none"})), apierror.CodeNotFound, apierror.ReasonPoolNotFound,
+			"pool",
+		},
 	} {
 		wantError(t, c.err, c.code, c.reason, c.field)
 	}
@@ -325,5 +362,5 @@ func TestSnowflakesOfANode(t *testing.T) {
 		t.Errorf("the last is of worker %d at %s", number, at)
 	}
 	_, err := n.NextSnowflakes(ctx, &idnodev1.NextSnowflakesRequest{Pool: "others"})
-	wantError(t, err, Unavailable, ReasonNoQuorum, "")
+	wantError(t, err, apierror.CodeUnavailable, apierror.ReasonNoQuorum, "")
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/snowflake"
 )
@@ -74,13 +75,13 @@ func layoutOf(req *idnodev1.DefinePoolRequest) (snowflake.Layout, error) {
 	name := req.GetLayoutName()
 	switch {
 	case l != nil && name != "":
-		return snowflake.Layout{}, invalid(ReasonInvalidPool, "layout", "a layout and the name of a layout exclude each other")
+		return snowflake.Layout{}, apierror.Invalid(apierror.ReasonInvalidPool, "layout", "a layout and the name of a layout exclude each other")
 	case l == nil && name == "":
 		return snowflake.Layouts[defaultLayout], nil
 	case l == nil:
 		known, ok := snowflake.Layouts[name]
 		if !ok {
-			return snowflake.Layout{}, invalid(ReasonInvalidPool, "layout_name",
+			return snowflake.Layout{}, apierror.Invalid(apierror.ReasonInvalidPool, "layout_name",
 				"there is no layout %.80q; the ready-made layouts are twitter, sonyflake, instagram and javascript", name)
 		}
 		return known, nil
@@ -90,7 +91,7 @@ func layoutOf(req *idnodev1.DefinePoolRequest) (snowflake.Layout, error) {
 		return snowflake.Layout{}, err
 	}
 	if l.GetEpoch().CheckValid() != nil || unit%time.Millisecond != 0 || l.GetEpoch().AsTime().Nanosecond()%int(time.Millisecond) != 0 {
-		return snowflake.Layout{}, invalid(ReasonInvalidPool, "layout", "epoch and unit must be in whole milliseconds")
+		return snowflake.Layout{}, apierror.Invalid(apierror.ReasonInvalidPool, "layout", "epoch and unit must be in whole milliseconds")
 	}
 	return snowflake.Layout{
 		Epoch: l.GetEpoch().AsTime().UnixMilli(), Unit: unit.Milliseconds(),
@@ -120,7 +121,7 @@ func duration(field string, d *durationpb.Duration) (time.Duration, error) {
 		return 0, nil
 	}
 	if d.CheckValid() != nil || d.AsDuration() <= 0 {
-		return 0, invalid(ReasonInvalidPool, field, "%s is not a time above zero", field)
+		return 0, apierror.Invalid(apierror.ReasonInvalidPool, field, "%s is not a time above zero", field)
 	}
 	return d.AsDuration(), nil
 }
@@ -131,7 +132,7 @@ func clock(now *timestamppb.Timestamp) (int64, error) {
 		return time.Now().UnixNano(), nil
 	}
 	if now.CheckValid() != nil || !fitsUnixNano(now.AsTime()) {
-		return 0, invalid(ReasonInvalidPool, "now", "now is not a valid time")
+		return 0, apierror.Invalid(apierror.ReasonInvalidPool, "now", "now is not a valid time")
 	}
 	return now.AsTime().UnixNano(), nil
 }
@@ -151,7 +152,7 @@ func (w *workers) acquireWorker(ctx context.Context, req *idnodev1.AcquireWorker
 		return nil, err
 	}
 	if err := snowflake.CheckHolder(req.GetHolder()); err != nil {
-		return nil, invalid(ReasonInvalidPool, "holder", "%v", err)
+		return nil, apierror.Invalid(apierror.ReasonInvalidPool, "holder", "%v", err)
 	}
 	what := target{targetNothing, pool.database, pool.name}
 	e, err := w.prepare(ctx, req.GetRequestId(), rights.Ranges, what, 1, func() fingerprint {
@@ -191,8 +192,8 @@ func (w *workers) lease(ctx context.Context, e op.Envelope, acquire *raftlogv1.W
 	}, result.GetLogIndex(), nil
 }
 
-func errNoPool() *Error {
-	return &Error{Code: NotFound, Reason: ReasonPoolNotFound, Field: "pool", Message: "there is no such pool"}
+func errNoPool() *apierror.Error {
+	return &apierror.Error{Code: apierror.CodeNotFound, Reason: apierror.ReasonPoolNotFound, Field: "pool", Message: "there is no such pool"}
 }
 
 // leased is a lease as the audit log has it.
@@ -253,7 +254,7 @@ func leaseOf(req ofLease) (pool poolKey, token uint64, err error) {
 		return poolKey{}, 0, err
 	}
 	if n := len(req.GetToken()); n != tokenBytes {
-		return poolKey{}, 0, invalid(ReasonInvalidToken, "token", "the token has %d bytes, not %d", n, tokenBytes)
+		return poolKey{}, 0, apierror.Invalid(apierror.ReasonInvalidToken, "token", "the token has %d bytes, not %d", n, tokenBytes)
 	}
 	return pool, binary.BigEndian.Uint64(req.GetToken()), nil
 }
@@ -290,7 +291,7 @@ func (w *workers) evictWorker(ctx context.Context, req *idnodev1.EvictWorkerRequ
 		return nil, err
 	}
 	if len(req.GetHolder()) > snowflake.MaxHolderBytes {
-		return nil, invalid(ReasonInvalidPool, "holder", "%v", snowflake.CheckHolder(req.GetHolder()))
+		return nil, apierror.Invalid(apierror.ReasonInvalidPool, "holder", "%v", snowflake.CheckHolder(req.GetHolder()))
 	}
 	evict := &raftlogv1.WorkerEvict{Pool: pool.name, Worker: req.GetWorker(), Holder: req.GetHolder()}
 	asked := audit.Leased{Worker: int(req.GetWorker()), Holder: req.GetHolder()}

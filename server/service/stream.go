@@ -8,6 +8,7 @@ import (
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/etag"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 const (
@@ -54,11 +55,12 @@ func (g *ids) checkStream(ctx context.Context, req *idnodev1.StreamServerSideIds
 	}
 	switch {
 	case template.Kind != docid.ServerSide:
-		return "", "", 0, invalid(ReasonInvalidID, "template", "only a template that ends with the separator gives server-side ids")
+		return "", "", 0, apierror.Invalid(apierror.ReasonInvalidID, "template",
+			"only a template that ends with the separator gives server-side ids")
 	case req.GetCount() < 0:
-		return "", "", 0, invalid(ReasonInvalidCount, "count", "the count %d is negative", req.GetCount())
+		return "", "", 0, apierror.Invalid(apierror.ReasonInvalidCount, "count", "the count %d is negative", req.GetCount())
 	}
-	if size, err = upTo(MaxBlockSize, req.GetBlockSize(), DefaultBlockSize, ReasonInvalidSize, "block_size"); err != nil {
+	if size, err = upTo(MaxBlockSize, req.GetBlockSize(), DefaultBlockSize, apierror.ReasonInvalidSize, "block_size"); err != nil {
 		return "", "", 0, err
 	}
 	if err := g.allowTemplate(ctx, req.GetTemplate(), target{targetDatabase, database, ""}, 0); err != nil {
@@ -71,8 +73,8 @@ func (g *ids) checkStream(ctx context.Context, req *idnodev1.StreamServerSideIds
 func (g *ids) serverSideTag(template string) (string, error) {
 	tag, confirmed := g.tag()
 	if !confirmed {
-		return "", &Error{
-			Code: FailedPrecondition, Reason: ReasonTagNotAssigned,
+		return "", &apierror.Error{
+			Code: apierror.CodeFailedPrecondition, Reason: apierror.ReasonTagNotAssigned,
 			Message: "the cluster has not confirmed this node's tag yet",
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/etag"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 var errGone = errors.New("the caller has gone")
@@ -33,11 +34,11 @@ func TestServerSideStreamFailures(t *testing.T) {
 	req := &idnodev1.StreamServerSideIdsRequest{Template: "users/", Count: 5, BlockSize: 3}
 	for _, want := range []struct {
 		err    error
-		code   Code
+		code   apierror.Code
 		reason string
 	}{
-		{etag.ErrStalled, Unavailable, ReasonOverloaded},
-		{etag.ErrExhausted, OutOfRange, ReasonCounterExhausted},
+		{etag.ErrStalled, apierror.CodeUnavailable, apierror.ReasonOverloaded},
+		{etag.ErrExhausted, apierror.CodeOutOfRange, apierror.ReasonCounterExhausted},
 	} {
 		n.etags.err = want.err
 		_, err := n.streamed(req, 9)
@@ -68,5 +69,5 @@ func TestServerSideStreamHasNoEnd(t *testing.T) {
 func TestServerSideStreamWithoutTag(t *testing.T) {
 	n := newNode(t, newWorld(t), func(c *Config) { c.Tag = func() (string, bool) { return "A", false } })
 	_, err := n.streamed(&idnodev1.StreamServerSideIdsRequest{Template: "users/"}, 1)
-	wantError(t, err, FailedPrecondition, ReasonTagNotAssigned, "")
+	wantError(t, err, apierror.CodeFailedPrecondition, apierror.ReasonTagNotAssigned, "")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/identity"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // takeValues is the part that NextIdentity and Generate have in common. Names are folded.
@@ -51,7 +52,7 @@ func (t takeValues) operation(principal *string) []byte {
 	return t.EncodeIdentityNext(t.name, t.count, docid.Fold(t.separator))
 }
 
-// taken decodes the taken values of an answer. The error is an *op.RefusedError or an *Error.
+// taken decodes the taken values of an answer. The error is an *op.RefusedError or an *apierror.Error.
 func (i *identities) taken(t takeValues, answer []byte) (takenValues, error) {
 	logIndex, blocks, ok := op.DecodeBlocks(answer)
 	if !ok {
@@ -62,7 +63,7 @@ func (i *identities) taken(t takeValues, answer []byte) (takenValues, error) {
 		return takenValues{}, wrongResult(t, result)
 	}
 	if err := checkBlocks(blocks, t.count); err != nil {
-		return takenValues{}, internal(err)
+		return takenValues{}, apierror.Internal(err)
 	}
 	i.events.issued(t.Database, docid.Identity, t.name, t.count)
 	return takenValues{blocks, logIndex}, nil

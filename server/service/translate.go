@@ -9,29 +9,30 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // badForm translates docid's error about a name, tag, id, separator or database. field is the
 // request's field, where that differs from docid's word for it; empty keeps docid's.
-func badForm(err error, field string) *Error {
+func badForm(err error, field string) *apierror.Error {
 	bad, ok := errors.AsType[*docid.Error](err)
 	if !ok {
-		return internal(err)
+		return apierror.Internal(err)
 	}
 	if field == "" {
 		field = bad.Field
 	}
-	return &Error{Code: InvalidArgument, Reason: bad.Reason, Field: field, Message: field + " " + bad.Detail, Err: err}
+	return &apierror.Error{Code: apierror.CodeInvalidArgument, Reason: bad.Reason, Field: field, Message: field + " " + bad.Detail, Err: err}
 }
 
 // BadForm translates docid's error about a part of a request.
-func BadForm(err error) *Error { return badForm(err, "") }
+func BadForm(err error) *apierror.Error { return badForm(err, "") }
 
 // proposalError translates the error of a proposal without a result. repeatable means that the same
 // call again is safe although the first may have been applied: it has a request id, or asks for a
 // HiLo range, where the worst result is a gap.
-func proposalError(err error, repeatable bool) *Error {
-	if known, ok := errors.AsType[*Error](err); ok {
+func proposalError(err error, repeatable bool) *apierror.Error {
+	if known, ok := errors.AsType[*apierror.Error](err); ok {
 		return known
 	}
 	if refusal := op.RefusalOf(err); refusal != nil {
@@ -40,35 +41,36 @@ func proposalError(err error, repeatable bool) *Error {
 	if outcome.Of(err) == outcome.NotApplied {
 		return notApplied(err)
 	}
-	e := &Error{
-		Code: Aborted, Reason: ReasonOutcomeUnknown, Err: err,
+	e := &apierror.Error{
+		Code: apierror.CodeAborted, Reason: apierror.ReasonOutcomeUnknown, Err: err,
 		Message: "the call may or may not have taken effect; without a request id only the caller can find out",
 	}
 	if repeatable {
-		e.Code, e.RetryAfter = Unavailable, retryBusy
+		e.Code, e.RetryAfter = apierror.CodeUnavailable, apierror.RetryBusy
 		e.Message = "the call may or may not have taken effect; the same call again is safe"
 	}
 	return e
 }
 
-func notApplied(err error) *Error {
+func notApplied(err error) *apierror.Error {
 	switch outcome.ReasonOf(err) {
 	case outcome.Overloaded:
-		return exhausted(ReasonOverloaded, "too many calls are waiting at this node", retryBusy, err)
+		return apierror.Exhausted(apierror.ReasonOverloaded, "too many calls are waiting at this node", apierror.RetryBusy, err)
 	case outcome.TooLarge:
-		return exhausted(ReasonQuota, "the request is too large for the log", 0, err)
+		return apierror.Exhausted(apierror.ReasonQuota, "the request is too large for the log", 0, err)
 	case outcome.StorageFull:
-		return exhausted(ReasonStorageFull, "the disk is nearly full", 0, err)
+		return apierror.Exhausted(apierror.ReasonStorageFull, "the disk is nearly full", 0, err)
 	case outcome.Starting:
-		return unavailable(ReasonStarting, "the node is starting", retryStarting, err)
+		return apierror.Unavailable(apierror.ReasonStarting, "the node is starting", apierror.RetryStarting, err)
 	case outcome.Stopping:
-		return stopping(err)
+		return apierror.Stopping(err)
 	case outcome.LeaderUnreachable:
-		return unavailable(ReasonLeaderUnreachable, causeOf(err)+"; nothing happened", retryQuorum, err)
+		return apierror.Unavailable(apierror.ReasonLeaderUnreachable, causeOf(err)+"; nothing happened", apierror.RetryQuorum, err)
 	case outcome.Deadline:
-		return unavailable(ReasonNoQuorum, "no leader took the call in time; nothing happened", retryQuorum, err)
+		return apierror.Unavailable(apierror.ReasonNoQuorum, "no leader took the call in time; nothing happened", apierror.RetryQuorum, err)
 	default:
-		return unavailable(ReasonNoQuorum, "there is no leader, or no majority that follows it; nothing happened", retryQuorum, err)
+		return apierror.Unavailable(apierror.ReasonNoQuorum, "there is no leader, or no majority that follows it; nothing happened",
+			apierror.RetryQuorum, err)
 	}
 }
 
@@ -82,101 +84,107 @@ func causeOf(err error) string {
 
 // readError translates why a linearizable read failed. A read changes nothing,
 // so an unknown outcome is no outcome.
-func readError(err error) *Error {
+func readError(err error) *apierror.Error {
 	if reason := outcome.ReasonOf(err); outcome.Of(err) == outcome.Unknown && reason != outcome.Deadline {
-		return unavailable(ReasonNoQuorum, "no majority confirmed the read", retryQuorum, err)
+		return apierror.Unavailable(apierror.ReasonNoQuorum, "no majority confirmed the read", apierror.RetryQuorum, err)
 	}
 	return notApplied(err)
 }
 
-func etagError(err error) *Error {
+func etagError(err error) *apierror.Error {
 	var starting etag.StartingError
 	switch {
 	case errors.As(err, &starting):
-		return unavailable(ReasonStarting, starting.Error(), retryStarting, nil)
+		return apierror.Unavailable(apierror.ReasonStarting, starting.Error(), apierror.RetryStarting, nil)
 	case errors.Is(err, etag.ErrExhausted):
-		return &Error{Code: OutOfRange, Reason: ReasonCounterExhausted, Message: "the server-side etags of this database are used up", Err: err}
+		return &apierror.Error{
+			Code: apierror.CodeOutOfRange, Reason: apierror.ReasonCounterExhausted,
+			Message: "the server-side etags of this database are used up", Err: err,
+		}
 	case errors.Is(err, etag.ErrTooManyDatabases):
-		return exhausted(ReasonQuota, "this node keeps etags for no more databases; see the setting max-databases", 0, err)
+		return apierror.Exhausted(apierror.ReasonQuota, "this node keeps etags for no more databases; see the setting max-databases", 0, err)
 	case errors.Is(err, etag.ErrStalled):
-		return unavailable(ReasonOverloaded, "the disk did not answer in time; nothing was issued", retryQuorum, err)
+		return apierror.Unavailable(apierror.ReasonOverloaded, "the disk did not answer in time; nothing was issued", apierror.RetryQuorum, err)
 	case errors.Is(err, etag.ErrClosed):
-		return stopping(err)
+		return apierror.Stopping(err)
 	case errors.Is(err, etag.ErrBroken), errors.Is(err, etag.ErrCorrupt):
-		return &Error{Code: DataLoss, Reason: ReasonCorrupt, Message: "the node's own counters are damaged", Err: err}
+		return &apierror.Error{
+			Code: apierror.CodeDataLoss, Reason: apierror.ReasonCorrupt, Message: "the node's own counters are damaged",
+			Err: err,
+		}
 	default:
-		return internal(err)
+		return apierror.Internal(err)
 	}
 }
 
 type refusalKind struct {
-	code   Code
+	code   apierror.Code
 	reason string
 }
 
 var refusalKinds = map[raftlogv1.RefusalReason]refusalKind{
-	raftlogv1.RefusalReason_REFUSAL_REASON_INVALID:            {InvalidArgument, ReasonInvalidRequest},
-	raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA:              {ResourceExhausted, ReasonQuota},
-	raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED:  {OutOfRange, ReasonCounterExhausted},
-	raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY:        {Aborted, ReasonConcurrency},
-	raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED:         {AlreadyExists, ReasonIDClaimed},
-	raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_REUSED:  {AlreadyExists, ReasonRequestIDReused},
-	raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED: {FailedPrecondition, ReasonRequestIDExpired},
-	raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN:          {FailedPrecondition, ReasonTagTaken},
-	raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID:        {InvalidArgument, ReasonInvalidNodeTag},
-	raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER:       {FailedPrecondition, ReasonTagNotMember},
-	raftlogv1.RefusalReason_REFUSAL_REASON_IDENTITY_NOT_FOUND: {NotFound, ReasonIdentityNotFound},
-	raftlogv1.RefusalReason_REFUSAL_REASON_CLAIM_NOT_FOUND:    {NotFound, ReasonClaimNotFound},
-	raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND:   {NotFound, ReasonMemberNotFound},
-	raftlogv1.RefusalReason_REFUSAL_REASON_SETTING_INVALID:    {InvalidArgument, ReasonInvalidSetting},
-	raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED:         {FailedPrecondition, ReasonNotFormed},
-	raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER:         {FailedPrecondition, ReasonLastVoter},
-	raftlogv1.RefusalReason_REFUSAL_REASON_LAST_MAX_INVALID:   {InvalidArgument, ReasonInvalidLastMax},
-	raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED: {FailedPrecondition, ReasonFormatUnsupported},
-	raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED:  {PermissionDenied, ReasonPermissionDenied},
-	raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID:      {InvalidArgument, ReasonInvalidRoles},
-	raftlogv1.RefusalReason_REFUSAL_REASON_SET_BACK:           {DataLoss, ReasonCorrupt},
-	raftlogv1.RefusalReason_REFUSAL_REASON_LOSES_QUORUM:       {FailedPrecondition, ReasonLosesQuorum},
-	raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_UNREACHABLE: {FailedPrecondition, ReasonMemberUnreachable},
-	raftlogv1.RefusalReason_REFUSAL_REASON_NOT_TRANSFERRED:    {FailedPrecondition, ReasonNotTransferred},
+	raftlogv1.RefusalReason_REFUSAL_REASON_INVALID:            {apierror.CodeInvalidArgument, apierror.ReasonInvalidRequest},
+	raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA:              {apierror.CodeResourceExhausted, apierror.ReasonQuota},
+	raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED:  {apierror.CodeOutOfRange, apierror.ReasonCounterExhausted},
+	raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY:        {apierror.CodeAborted, apierror.ReasonConcurrency},
+	raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED:         {apierror.CodeAlreadyExists, apierror.ReasonIDClaimed},
+	raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_REUSED:  {apierror.CodeAlreadyExists, apierror.ReasonRequestIDReused},
+	raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED: {apierror.CodeFailedPrecondition, apierror.ReasonRequestIDExpired},
+	raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN:          {apierror.CodeFailedPrecondition, apierror.ReasonTagTaken},
+	raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID:        {apierror.CodeInvalidArgument, apierror.ReasonInvalidNodeTag},
+	raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER:       {apierror.CodeFailedPrecondition, apierror.ReasonTagNotMember},
+	raftlogv1.RefusalReason_REFUSAL_REASON_IDENTITY_NOT_FOUND: {apierror.CodeNotFound, apierror.ReasonIdentityNotFound},
+	raftlogv1.RefusalReason_REFUSAL_REASON_CLAIM_NOT_FOUND:    {apierror.CodeNotFound, apierror.ReasonClaimNotFound},
+	raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND:   {apierror.CodeNotFound, apierror.ReasonMemberNotFound},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SETTING_INVALID:    {apierror.CodeInvalidArgument, apierror.ReasonInvalidSetting},
+	raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED:         {apierror.CodeFailedPrecondition, apierror.ReasonNotFormed},
+	raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER:         {apierror.CodeFailedPrecondition, apierror.ReasonLastVoter},
+	raftlogv1.RefusalReason_REFUSAL_REASON_LAST_MAX_INVALID:   {apierror.CodeInvalidArgument, apierror.ReasonInvalidLastMax},
+	raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED: {apierror.CodeFailedPrecondition, apierror.ReasonFormatUnsupported},
+	raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED:  {apierror.CodePermissionDenied, apierror.ReasonPermissionDenied},
+	raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID:      {apierror.CodeInvalidArgument, apierror.ReasonInvalidRoles},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SET_BACK:           {apierror.CodeDataLoss, apierror.ReasonCorrupt},
+	raftlogv1.RefusalReason_REFUSAL_REASON_LOSES_QUORUM:       {apierror.CodeFailedPrecondition, apierror.ReasonLosesQuorum},
+	raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_UNREACHABLE: {apierror.CodeFailedPrecondition, apierror.ReasonMemberUnreachable},
+	raftlogv1.RefusalReason_REFUSAL_REASON_NOT_TRANSFERRED:    {apierror.CodeFailedPrecondition, apierror.ReasonNotTransferred},
 
-	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_INVALID:         {InvalidArgument, ReasonInvalidSeries},
-	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_NOT_FOUND:       {NotFound, ReasonSeriesNotFound},
-	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_SUSPENDED:       {FailedPrecondition, ReasonSeriesSuspended},
-	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_KEY_CONFLICT:    {AlreadyExists, ReasonKeyConflict},
-	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_KEY_NOT_FOUND:   {NotFound, ReasonNumberNotFound},
-	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_SCOPE_NOT_FOUND: {NotFound, ReasonScopeNotFound},
-	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_SCOPE_CLOSED:    {FailedPrecondition, ReasonScopeClosed},
-	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DATE_BACK:       {FailedPrecondition, ReasonDateGoesBack},
-	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_TOO_MANY_OPEN:   {FailedPrecondition, ReasonTooManyOpen},
-	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_FULL:            {OutOfRange, ReasonSeriesFull},
-	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_EXPIRED:         {FailedPrecondition, ReasonReservationExpired},
-	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_NUMBER_STATE:    {FailedPrecondition, ReasonNumberState},
-	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_IN_USE:          {FailedPrecondition, ReasonSeriesInUse},
-	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DIFFERS:         {FailedPrecondition, ReasonSeriesDiffers},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_INVALID:         {apierror.CodeInvalidArgument, apierror.ReasonInvalidSeries},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_NOT_FOUND:       {apierror.CodeNotFound, apierror.ReasonSeriesNotFound},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_SUSPENDED:       {apierror.CodeFailedPrecondition, apierror.ReasonSeriesSuspended},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_KEY_CONFLICT:    {apierror.CodeAlreadyExists, apierror.ReasonKeyConflict},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_KEY_NOT_FOUND:   {apierror.CodeNotFound, apierror.ReasonNumberNotFound},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_SCOPE_NOT_FOUND: {apierror.CodeNotFound, apierror.ReasonScopeNotFound},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_SCOPE_CLOSED:    {apierror.CodeFailedPrecondition, apierror.ReasonScopeClosed},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DATE_BACK:       {apierror.CodeFailedPrecondition, apierror.ReasonDateGoesBack},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_TOO_MANY_OPEN:   {apierror.CodeFailedPrecondition, apierror.ReasonTooManyOpen},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_FULL:            {apierror.CodeOutOfRange, apierror.ReasonSeriesFull},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_EXPIRED:         {apierror.CodeFailedPrecondition, apierror.ReasonReservationExpired},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_NUMBER_STATE:    {apierror.CodeFailedPrecondition, apierror.ReasonNumberState},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_IN_USE:          {apierror.CodeFailedPrecondition, apierror.ReasonSeriesInUse},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DIFFERS:         {apierror.CodeFailedPrecondition, apierror.ReasonSeriesDiffers},
 
-	raftlogv1.RefusalReason_REFUSAL_REASON_POOL_NOT_FOUND: {NotFound, ReasonPoolNotFound},
-	raftlogv1.RefusalReason_REFUSAL_REASON_POOL_DIFFERS:   {FailedPrecondition, ReasonPoolDiffers},
-	raftlogv1.RefusalReason_REFUSAL_REASON_POOL_FULL:      {ResourceExhausted, ReasonPoolFull},
-	raftlogv1.RefusalReason_REFUSAL_REASON_POOL_ENDED:     {OutOfRange, ReasonPoolEnded},
-	raftlogv1.RefusalReason_REFUSAL_REASON_LEASE_PASSED:   {FailedPrecondition, ReasonLeasePassed},
-	raftlogv1.RefusalReason_REFUSAL_REASON_CLOCK_SKEW:     {FailedPrecondition, ReasonClockSkew},
-	raftlogv1.RefusalReason_REFUSAL_REASON_POOL_INVALID:   {InvalidArgument, ReasonInvalidPool},
+	raftlogv1.RefusalReason_REFUSAL_REASON_POOL_NOT_FOUND: {apierror.CodeNotFound, apierror.ReasonPoolNotFound},
+	raftlogv1.RefusalReason_REFUSAL_REASON_POOL_DIFFERS:   {apierror.CodeFailedPrecondition, apierror.ReasonPoolDiffers},
+	raftlogv1.RefusalReason_REFUSAL_REASON_POOL_FULL:      {apierror.CodeResourceExhausted, apierror.ReasonPoolFull},
+	raftlogv1.RefusalReason_REFUSAL_REASON_POOL_ENDED:     {apierror.CodeOutOfRange, apierror.ReasonPoolEnded},
+	raftlogv1.RefusalReason_REFUSAL_REASON_LEASE_PASSED:   {apierror.CodeFailedPrecondition, apierror.ReasonLeasePassed},
+	raftlogv1.RefusalReason_REFUSAL_REASON_CLOCK_SKEW:     {apierror.CodeFailedPrecondition, apierror.ReasonClockSkew},
+	raftlogv1.RefusalReason_REFUSAL_REASON_POOL_INVALID:   {apierror.CodeInvalidArgument, apierror.ReasonInvalidPool},
 }
 
 // reasonOfField is the reason for a text that the state refuses, by its field.
 var reasonOfField = map[string]string{
-	"name": ReasonInvalidName, "tag": ReasonInvalidTag, "id": ReasonInvalidID,
-	"database": ReasonInvalidDatabase,
+	"name": apierror.ReasonInvalidName, "tag": apierror.ReasonInvalidTag, "id": apierror.ReasonInvalidID,
+	"database": apierror.ReasonInvalidDatabase,
 }
 
 // refusalError translates a refusal of the state machine.
-func refusalError(r *raftlogv1.Refusal) *Error {
+func refusalError(r *raftlogv1.Refusal) *apierror.Error {
 	kind, ok := refusalKinds[r.GetReason()]
 	if !ok {
-		return internal(errors.New("refused: " + r.String()))
+		return apierror.Internal(errors.New("refused: " + r.String()))
 	}
-	e := &Error{Code: kind.code, Reason: kind.reason, Message: r.GetDetail(), Field: r.GetField()}
+	e := &apierror.Error{Code: kind.code, Reason: kind.reason, Message: r.GetDetail(), Field: r.GetField()}
 	if strings.HasPrefix(e.Message, "is ") || strings.HasPrefix(e.Message, "has ") {
 		// The end of a sentence that begins with the field.
 		e.Message = e.Field + " " + e.Message
@@ -187,7 +195,7 @@ func refusalError(r *raftlogv1.Refusal) *Error {
 	if r.GetSeriesNumber() != nil {
 		e.Number = numberMessage(r.GetSeriesNumber())
 	}
-	if reason, ok := reasonOfField[e.Field]; ok && e.Reason == ReasonInvalidRequest {
+	if reason, ok := reasonOfField[e.Field]; ok && e.Reason == apierror.ReasonInvalidRequest {
 		e.Reason = reason
 	}
 	return e

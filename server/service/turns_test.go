@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // TestTurns: few calls go on at a time, one of each caller, and a caller that comes later
@@ -137,7 +138,7 @@ func TestWhatTakesLongTakesTurns(t *testing.T) {
 				t.Errorf("%s of another caller: %v", name, err)
 			}
 			start := time.Now()
-			wantError(t, call(as("shop")), Unavailable, ReasonOverloaded, "")
+			wantError(t, call(as("shop")), apierror.CodeUnavailable, apierror.ReasonOverloaded, "")
 			if time.Since(start) != DefaultCallTimeout {
 				t.Errorf("%s gave up after %s", name, time.Since(start))
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/etags"
 	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/test/fsmtest"
@@ -125,9 +126,9 @@ func newNode(t testing.TB, w *world, change func(*Config)) node {
 }
 
 // wantError checks code, reason and field of an error.
-func wantError(t *testing.T, err error, code Code, reason, field string) {
+func wantError(t *testing.T, err error, code apierror.Code, reason, field string) {
 	t.Helper()
-	var e *Error
+	var e *apierror.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("error %v, want %s", err, reason)
 	}

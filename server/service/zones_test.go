@@ -14,6 +14,7 @@ import (
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/server/apierror"
 )
 
 // TestZonesAreThoseOfEveryNode: no name of the files that a system has beside them.
@@ -75,8 +76,8 @@ func TestARightIsJudgedBeforeAZone(t *testing.T) {
 	n.setRoles(t, everything(), rights.Role{Name: "till", Principals: []string{"till"}, Grants: all})
 	crater := series.Definition{Format: "{number}", TimeZone: "Mars/Crater"}
 	_, err := n.DefineSeries(as("till"), &idnodev1.DefineSeriesRequest{Name: "x", Definition: definitionMessage(crater)})
-	var denied *Error
-	if !errors.As(err, &denied) || denied.Code != PermissionDenied {
+	var denied *apierror.Error
+	if !errors.As(err, &denied) || denied.Code != apierror.CodePermissionDenied {
 		t.Errorf("%v", err)
 	}
 }

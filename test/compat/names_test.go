@@ -35,7 +35,7 @@ func TestSettingsKept(t *testing.T) {
 
 func TestReasonsKept(t *testing.T) {
 	compat.Names(t, compat.Reasons, "reasons", slices.Concat(
-		constants(t, "server/service/reasons.go", "Reason"), constants(t, "client/errors.go", "reason")))
+		constants(t, "server/apierror/reasons.go", "Reason"), constants(t, "client/errors.go", "reason")))
 }
 
 func TestAuditEventsKept(t *testing.T) {

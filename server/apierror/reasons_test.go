@@ -1,4 +1,4 @@
-package service
+package apierror
 
 import (
 	"go/ast"

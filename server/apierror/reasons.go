@@ -1,4 +1,4 @@
-package service
+package apierror
 
 // Reasons of errors, as callers see them. They are part of the API: a reason is
 // never renamed, and never used for anything else.
