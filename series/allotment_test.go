@@ -1,7 +1,6 @@
 package series_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -47,89 +46,6 @@ func on(day format.Date, keys ...string) series.Request {
 	q := of(day, keys...)
 	q.Today = day
 	return q
-}
-
-// field is that of a refusal.
-func field(err error) string {
-	if refused := (*series.Error)(nil); errors.As(err, &refused) {
-		return refused.Field
-	}
-	return ""
-}
-
-func givenBack(t *testing.T, s *series.Series, key string) series.State {
-	t.Helper()
-	n, err := s.Release(1, []*raftlogv1.SeriesKey{{Key: key}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return series.State(n[0].State)
-}
-
-// TestAllotmentsInTime: what ends by its date gives no more numbers, and the next range goes on for ever.
-func TestAllotmentsInTime(t *testing.T) {
-	s := newSeries(t, series.Definition{Format: "{number}", OnRelease: series.ReleaseReuses})
-	allotted(t, s, rangeUntil(11, 20, today+1), rangeOf(31, 32))
-	mustTake(t, s, 1, on(today, "a", "b"))
-	givenBack(t, s, "a")
-	const ends = "when the allotment 11 to 20 of the series ends"
-	if _, err := s.TakeFor(1, of(today+2, "c")); err == nil || !strings.Contains(err.Error(), ends) {
-		t.Errorf("a date after its end, while it gives numbers: %v", err)
-	}
-	if x := s.At(1).Report(0, 1, today+1)[0]; x.Left != 10 || x.Last != 12 || x.Allotments[0].Given != 2 {
-		t.Errorf("%+v", x)
-	}
-	if n := mustTake(t, s, 1, on(today+2, "c"))[0]; n.Number != 31 {
-		t.Errorf("after its end %+v", n)
-	}
-	if n := mustTake(t, s, 1, on(today, "d"))[0]; n.Number != 11 {
-		t.Errorf("with the clock set back, a released number goes to %+v", n)
-	}
-	if n := mustTake(t, s, 1, on(today, "e"))[0]; n.Number != 32 {
-		t.Errorf("what has ended goes on with %+v", n)
-	}
-	if _, err := s.TakeFor(1, on(today, "f")); kind(err) != "full" || field(err) != "allotments" ||
-		!strings.HasSuffix(err.Error(), "are used up") {
-		t.Error(err)
-	}
-	allotted(t, s, rangeUntil(41, 42, today))
-	if _, err := s.TakeFor(1, on(today+1, "f")); kind(err) != "full" || field(err) != "allotments.until" ||
-		!strings.HasSuffix(err.Error(), "ended: 41 to 42 on "+today.String()) {
-		t.Error(err)
-	}
-	if err := s.Verify(); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestANumberIsGivenAgainWithinItsTime, and not for a document of a later date.
-func TestANumberIsGivenAgainWithinItsTime(t *testing.T) {
-	s := newSeries(t, series.Definition{Format: "{number}", OnRelease: series.ReleaseReuses})
-	allotted(t, s, rangeUntil(11, 11, today), rangeOf(31, 32))
-	mustTake(t, s, 1, on(today, "a"))
-	givenBack(t, s, "a")
-	if n := mustTake(t, s, 1, of(today+1, "b"))[0]; n.Number != 31 {
-		t.Errorf("%+v", n)
-	}
-}
-
-// TestTheNewestNumberOfAnAllotment is given again as long as it is the present one.
-func TestTheNewestNumberOfAnAllotment(t *testing.T) {
-	s := newSeries(t, series.Definition{Format: "{number}", OnRelease: series.ReleaseReusesNewest})
-	allotted(t, s, rangeUntil(11, 20, today), rangeOf(31, 33))
-	mustTake(t, s, 1, on(today, "a", "b"))
-	if is := givenBack(t, s, "b"); is != series.Released {
-		t.Errorf("the last number is %s", is)
-	}
-	if n := mustTake(t, s, 1, on(today+1, "c"))[0]; n.Number != 31 || s.Verify() != nil {
-		t.Errorf("%+v, %v", n, s.Verify())
-	}
-	if is := givenBack(t, s, "a"); is != series.Voided {
-		t.Errorf("a number of the range before is %s", is)
-	}
-	if n := mustTake(t, s, 1, on(today, "d"))[0]; n.Number != 32 || s.Verify() != nil {
-		t.Errorf("with the clock set back: %+v, %v", n, s.Verify())
-	}
 }
 
 // TestAllotmentsThatCannotBe are refused, and change nothing.
@@ -285,38 +201,5 @@ func TestTheFullestScopeOfAllotments(t *testing.T) {
 	takeMany(t, s, "b", 7)
 	if got := used(today); got != 1 {
 		t.Errorf("%v is used of nothing", got)
-	}
-}
-
-// TestBooksOfAllotments: what the books have beyond the series is counted in allotted numbers.
-func TestBooksOfAllotments(t *testing.T) {
-	begin := func() *series.Series {
-		s := newSeries(t, series.Definition{Format: "{number}"})
-		allotted(t, s, rangeOf(11, 13), rangeUntil(31, 40, today-9))
-		mustTake(t, s, 1, on(today-20, "a"))
-		s.Suspend()
-		return s
-	}
-	for last, want := range map[int64]string{12: "11 12", 32: "11 12 13 31 32", 11: "11"} {
-		s := begin()
-		if err := s.Resume(1, []*raftlogv1.SeriesInBooks{{Last: last}}, false); err != nil {
-			t.Fatal(err)
-		}
-		numbers, _, err := s.At(1).Numbers(nil, series.Unknown, 0, 100)
-		var got []string
-		for _, n := range numbers {
-			got = append(got, n.Text)
-		}
-		if strings.Join(got, " ") != want || err != nil || s.Verify() != nil {
-			t.Errorf("%d: %s, %v, want %s", last, got, err, want)
-		}
-		if n, err := s.Reconcile(1, nil, []*raftlogv1.SeriesKey{{Number: last, Key: "x"}}, ""); err != nil || n[0].Number != last {
-			t.Errorf("%d: %+v, %v", last, n, err)
-		}
-	}
-	for _, last := range []int64{14, 41} {
-		if err := begin().Resume(1, []*raftlogv1.SeriesInBooks{{Last: last}}, false); wrongField(err) != "books" {
-			t.Errorf("%d: %v", last, err)
-		}
 	}
 }

@@ -1,7 +1,6 @@
 package series_test
 
 import (
-	"slices"
 	"testing"
 
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -20,40 +19,6 @@ func begun(t *testing.T) *series.Series {
 		t.Fatal(err)
 	}
 	return s
-}
-
-// TestAScopeBeginsInMidYear: the books of another program have 1 to 542, and those numbers
-// belong to nobody here.
-func TestAScopeBeginsInMidYear(t *testing.T) {
-	s := begun(t)
-	if sum := s.At(1).Report(0, 10, 0)[0]; sum.Before != 542 || sum.Last != 542 || sum.Open != 0 {
-		t.Errorf("before the first number: %+v", sum)
-	}
-	got := texts(mustTake(t, s, 1, request("a", "b")))
-	if !slices.Equal(got, []string{"BERLIN-2026-0543", "BERLIN-2026-0544"}) {
-		t.Errorf("got %v", got)
-	}
-	if sum := s.At(1).Report(0, 10, 0)[0]; sum.Before != 542 || sum.Last != 544 || sum.Open != 2 || s.Verify() != nil {
-		t.Errorf("%+v, %v", sum, s.Verify())
-	}
-	all, _, err := s.At(1).Numbers(berlin, 0, 0, 10)
-	if err != nil || len(all) != 2 || all[0].Number != 543 {
-		t.Errorf("listed %+v, %v", all, err)
-	}
-	for text, want := range map[string]bool{
-		"BERLIN-2026-0001": false, "BERLIN-2026-0542": false, "BERLIN-2026-0543": true,
-		"BERLIN-2026-0545": false,
-	} {
-		if _, ok, err := s.At(1).Find(text); ok != want || err != nil {
-			t.Errorf("%s is found: %t, %v", text, ok, err)
-		}
-	}
-	next := request("c")
-	next.Date += 365
-	numbers := mustTake(t, s, 1, next)
-	if last := s.Before(numbers); numbers[0].Number != 1 || last.GetLast() != 544 {
-		t.Errorf("the next year has %+v, behind %+v", numbers, last)
-	}
 }
 
 // TestABeginIsInFrozenCopies, also of a scope that has no numbers yet: in its snapshot, and
@@ -105,24 +70,6 @@ func mustNew(t *testing.T, begins ...*raftlogv1.SeriesBegin) *series.Series {
 		t.Fatal(err)
 	}
 	return s
-}
-
-// TestABeginThatWasWrong is said anew while the scope has no numbers, and taken back.
-func TestABeginThatWasWrong(t *testing.T) {
-	s := begun(t)
-	d, _ := s.Definition()
-	for _, first := range []int64{544, 1, 543} {
-		_, version := s.Definition()
-		if err := s.Redefine(1, d, version, &raftlogv1.SeriesBegin{Scope: berlin, First: first}); err != nil {
-			t.Fatal(err)
-		}
-		if got := restored(t, s.Freeze()); got.Hash() != s.Hash() {
-			t.Errorf("begun at %d, restored with another hash", first)
-		}
-		if sum := s.At(1).Report(0, 10, 0)[0]; sum.Before != first-1 {
-			t.Errorf("begun at %d: %+v", first, sum)
-		}
-	}
 }
 
 // TestBeginsThatAreRefused change nothing, and say which of them is at fault.

@@ -3,7 +3,6 @@ package series_test
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -317,47 +316,6 @@ func TestADateBefore1970(t *testing.T) {
 	q.Keys = []string{"b"}
 	if n := mustTake(t, s, 2, q); n[0].Number != 2 {
 		t.Errorf("got %+v", n)
-	}
-}
-
-// TestReleasedBeforeItBecameStricter: to release again changes nothing, also a number that
-// another key has.
-func TestReleasedBeforeItBecameStricter(t *testing.T) {
-	s := newSeries(t, series.Definition{OnRelease: series.ReleaseReuses})
-	mustTake(t, s, 1, request("a", "b"))
-	both := []*raftlogv1.SeriesKey{{Key: "a"}, {Key: "b"}}
-	release := func() []series.State {
-		t.Helper()
-		numbers, err := s.Release(2, both)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return []series.State{series.State(numbers[0].State), series.State(numbers[1].State)}
-	}
-	release()
-	mustTake(t, s, 3, request("c")) // It has the number of a.
-	d, version := s.Definition()
-	d.OnRelease = series.ReleaseVoids
-	if err := s.Redefine(4, d, version); err != nil {
-		t.Fatal(err)
-	}
-	if states := release(); !slices.Equal(states, []series.State{series.Released, series.Voided}) {
-		t.Errorf("%v", states)
-	}
-}
-
-// TestALapsedNumberOfAnEarlierPeriod is its key's own, for a caller that gives no date.
-func TestALapsedNumberOfAnEarlierPeriod(t *testing.T) {
-	s := newSeries(t, series.Definition{OnExpiry: series.ExpiryReuses, ExpiresIn: 10})
-	first := mustTake(t, s, 1, request("a"))
-	q := request("a")
-	q.Date, q.Today = q.Date+365, q.Today+365
-	again := mustTake(t, s, 20, q)
-	if again[0].Text != first[0].Text || again[0].Overdue {
-		t.Errorf("got %+v, want %+v", again, first)
-	}
-	if sums := s.At(20).Report(0, 100, 0); len(sums) != 1 || sums[0].LastDate != today {
-		t.Errorf("a retry began a scope, or moved its date: %+v", sums)
 	}
 }
 

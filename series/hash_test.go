@@ -2,7 +2,6 @@ package series_test
 
 import (
 	"encoding/binary"
-	"testing"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -82,44 +81,4 @@ func pieceFromScratch(p *record) (hash uint64) {
 		hash += e.text(n.Key + n.Label + n.Reason).sum()
 	}
 	return hash
-}
-
-// TestTheHashIsThatOfTheState and not of the way to it.
-func TestTheHashIsThatOfTheState(t *testing.T) {
-	both := func(first, second string) *series.Series {
-		s := newSeries(t, series.Definition{})
-		for _, branch := range []string{first, second} {
-			q := request("order-" + branch)
-			q.Values = []string{branch}
-			mustTake(t, s, 1, q)
-		}
-		return s
-	}
-	a, b := both("BERLIN", "PARIS"), both("PARIS", "BERLIN")
-	if a.Hash() != b.Hash() {
-		t.Error("the order in which scopes began is in the hash")
-	}
-	zone := func() error {
-		d, version := b.Definition()
-		d.TimeZone = "Europe/Berlin"
-		return b.Redefine(2, d, version)
-	}
-	for _, tt := range []struct {
-		name   string
-		change func() error
-	}{
-		{"a state", func() error { _, err := b.Confirm(1, []*raftlogv1.SeriesKey{{Key: "order-PARIS"}}); return err }},
-		{"a scope", func() error { _, err := b.CloseScope(1, []string{"2026", "PARIS"}); return err }},
-		{"the time", func() error { _, err := b.CloseScope(2, []string{"2026", "PARIS"}); return err }},
-		{"the zone", zone},
-		{"that it is suspended", func() error { b.Suspend(); return nil }},
-	} {
-		before := b.Hash()
-		if err := tt.change(); err != nil {
-			t.Fatal(err)
-		}
-		if b.Hash() == before {
-			t.Errorf("%s is not in the hash", tt.name)
-		}
-	}
 }

@@ -16,63 +16,6 @@ func of(date format.Date, keys ...string) series.Request {
 	return series.Request{Date: date, DateGiven: true, Today: today, Keys: keys}
 }
 
-// TestAVoidedDateDoesNotBindTheOrder: a wrong date is on no document once its number is voided,
-// by its caller or by its time. The largest of the others counts.
-func TestAVoidedDateDoesNotBindTheOrder(t *testing.T) {
-	for name, tt := range map[string]struct {
-		d    series.Definition
-		undo func(*series.Series) error
-	}{
-		"voided": {undo: func(s *series.Series) error {
-			_, err := s.Void(2, []*raftlogv1.SeriesKey{{Key: "wrong"}}, "typed 2062")
-			return err
-		}},
-		"released": {undo: func(s *series.Series) error {
-			_, err := s.Release(2, []*raftlogv1.SeriesKey{{Key: "wrong"}})
-			return err
-		}},
-		"expired": {undo: func(s *series.Series) error { return nil }, d: series.Definition{OnExpiry: series.ExpiryVoids}},
-	} {
-		for _, before := range []int{3, 300} { // Without a finder, and with one.
-			d := tt.d
-			d.Format, d.Order, d.MaxAheadDays, d.AheadGiven, d.ExpiresIn = "{number}", series.OrderDates, 3650, true, time.Minute
-			s := newSeries(t, d)
-			last := today - 300
-			for i := range before {
-				last = today - 300 + format.Date(i)
-				key := fmt.Sprint("k", i)
-				mustTake(t, s, 1, of(last, key))
-				if _, err := s.Confirm(1, []*raftlogv1.SeriesKey{{Key: key}}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			mustTake(t, s, 1, of(today+3650, "wrong"))
-			_, err := s.TakeFor(2, of(today, "next"))
-			if kind(err) != "date back" || !strings.Contains(err.Error(), "before "+(today+3650).String()) {
-				t.Fatalf("%s: the order of dates is broken: %v", name, err)
-			}
-			if err := tt.undo(s); err != nil {
-				t.Fatal(err)
-			}
-			now := int64(time.Hour)
-			for _, same := range []*series.Series{s, restored(t, s.Freeze())} {
-				if sum := same.At(now).Report(0, 1, 0)[0]; sum.LastDate != last {
-					t.Errorf("%s: the last date is %s, want %s", name, sum.LastDate, last)
-				}
-				if _, err := same.TakeFor(now, of(last-1, "next")); kind(err) != "date back" {
-					t.Errorf("%s: a date before the last of those that are left: %v", name, err)
-				}
-				if n := mustTake(t, same, now, of(last, "next"))[0]; n.Number != int64(before+2) {
-					t.Errorf("%s: got %+v", name, n)
-				}
-				if err := same.Verify(); err != nil {
-					t.Error(err)
-				}
-			}
-		}
-	}
-}
-
 // TestADateIsAtMostSoFarAhead of the present day: one day where dates have an order, because a
 // wrong one ends the scope until somebody voids it. A number that is there keeps its date.
 func TestADateIsAtMostSoFarAhead(t *testing.T) {

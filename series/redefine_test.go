@@ -7,41 +7,6 @@ import (
 	"github.com/idnode/idnode/series"
 )
 
-// TestADefinitionIsUndone as long as no number is final: numbers were tried out, and none is
-// in any book.
-func TestADefinitionIsUndone(t *testing.T) {
-	s := newSeries(t, series.Definition{Format: "INV-{shop}-{number:4}", Order: series.OrderDates, ExpiresIn: 10})
-	mustTake(t, s, 1, series.Request{Values: []string{"x"}, Date: today, Today: today, Keys: []string{"a", "b", "c"}})
-	d := series.Definition{Format: "INV-{number:4}", OnRelease: series.ReleaseReuses, OnExpiry: series.ExpiryReuses}
-	begin := &raftlogv1.SeriesBegin{First: 100}
-	if forgets, err := s.At(2).Preview(d, 1, begin); forgets.Numbers != 3 || err != nil {
-		t.Errorf("%+v would be forgotten, %v", forgets, err)
-	}
-	if err := s.Redefine(2, d, 1, begin); err != nil || !s.Repeats(d, 1, begin) {
-		t.Fatalf("%v", err)
-	}
-	if keys, bytes := s.Keys(); keys != 0 || bytes != 0 || s.Verify() != nil {
-		t.Errorf("%d keys of %d bytes: %v", keys, bytes, s.Verify())
-	}
-	if n := mustTake(t, s, 3, series.Request{Date: today, Today: today, Keys: []string{"c"}})[0]; n.Text != "INV-0100" {
-		t.Errorf("got %+v", n)
-	}
-	// With the same texts the numbers stay, and all else may change.
-	d.MaxOpen = 1
-	for _, d.OnRelease = range []series.OnRelease{series.ReleaseVoids, series.ReleaseReuses} {
-		_, version := s.Definition()
-		if forgets, err := s.At(4).Preview(d, version); forgets != (series.Forgotten{}) || err != nil {
-			t.Errorf("%+v would be forgotten, %v", forgets, err)
-		}
-		if err := s.Redefine(4, d, version); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n, ok := s.At(4).WhoHas("c"); !ok || n.Number != 100 {
-		t.Errorf("%+v", n)
-	}
-}
-
 // TestADefinitionThatIsInTheBooks: once a number is confirmed or voided, also by its time, the
 // series keeps its texts and is not deleted. A released number is in no book.
 func TestADefinitionThatIsInTheBooks(t *testing.T) {

@@ -55,9 +55,9 @@ var bugs = []bug{
 	{name: "expiry-by-own-clock"},
 	{name: "expired-is-open", others: test("series", "TestAgainstTheModel")},
 	{name: "batch-applied-in-half"},
-	{name: "voided-date-binds", others: test("series", "TestAVoidedDateDoesNotBindTheOrder")},
-	{name: "middle-given-again", others: test("series", "TestOnlyTheNewestNumberGoesBack")},
-	{name: "ended-allotment-gives", others: test("series", "TestAllotmentsInTime")},
+	{name: "voided-date-binds", others: test("series", "TestAgainstTheModel")},
+	{name: "middle-given-again", others: test("series", "TestAgainstTheModel")},
+	{name: "ended-allotment-gives", others: test("series", "TestAgainstTheModel")},
 	{name: "allotment-begins-twice", others: test("series", "TestAllotmentsOfTwoClusters")},
 	{name: "used-up-allotment-gives", others: explored("ALLOTMENT")},
 	// No cluster of the simulation restores a backup.
