@@ -18,13 +18,11 @@ import (
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/cluster/disk"
 	"github.com/idnode/idnode/cluster/member"
-	"github.com/idnode/idnode/cluster/raftguard"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/freeport"
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
-	"github.com/idnode/idnode/test/tier"
 )
 
 func TestProposeFromEveryNode(t *testing.T) {
@@ -92,19 +90,6 @@ func (l *load) call(s *server) {
 	l.values[v]++
 }
 
-func (l *load) count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.values)
-}
-
-// more waits until so many more calls have succeeded.
-func (l *load) more(t *testing.T, calls int) {
-	t.Helper()
-	from := l.count()
-	eventually(t, "progress", func() bool { return l.count() >= from+calls })
-}
-
 // end stops the callers and checks that no value came twice.
 func (l *load) end(t *testing.T) {
 	t.Helper()
@@ -116,158 +101,6 @@ func (l *load) end(t *testing.T) {
 		}
 	}
 	t.Logf("%d values, %d failures, slowest call %v", len(l.values), len(l.failures), l.slowest)
-}
-
-// TestLeaderDies kills the leader under load. Callers of the others get their
-// answers, each exactly once: the counter ends where the successes say.
-func TestLeaderDies(t *testing.T) {
-	t.Parallel()
-	n := startNetwork(t, 3)
-	leader := n.leader()
-	l := startLoad(t, 24, n.others(leader)...)
-	l.more(t, 100)
-	leader.stop(true)
-	l.more(t, 500)
-	l.end(t)
-	for _, err := range l.failures {
-		t.Errorf("a call failed: %v", err)
-	}
-	last := n.others(leader)[0].mustNext("users")
-	if want := int64(len(l.values)) + 1; last != want {
-		t.Errorf("the next value is %d, want %d: every success counts once", last, want)
-	}
-}
-
-// TestLeadershipMovesUnderLoad transfers leadership again and again. Nobody
-// notices but by a short wait.
-func TestLeadershipMovesUnderLoad(t *testing.T) {
-	tier.Long(t)
-	n := startNetwork(t, 3)
-	l := startLoad(t, 12, n.servers...)
-	for range 4 {
-		l.more(t, 50)
-		n.servers[0].transferLeadership("")
-	}
-	l.more(t, 50)
-	l.end(t)
-	for _, err := range l.failures {
-		t.Errorf("a call failed: %v", err)
-	}
-	if last, want := n.servers[0].mustNext("users"), int64(len(l.values))+1; last != want {
-		t.Errorf("the next value is %d, want %d", last, want)
-	}
-}
-
-// TestCutOffLeader cuts the leader off: what it has in flight ends as unknown soon, new
-// calls are refused, the others go on, and after healing all agree.
-func TestCutOffLeader(t *testing.T) {
-	t.Parallel()
-	n := startNetwork(t, 3, defaultLimits)
-	n.servers[0].mustNext("users")
-	cutOff(t, n, n.leader())
-}
-
-// TestCutOffFollower is the same for a follower.
-func TestCutOffFollower(t *testing.T) {
-	t.Parallel()
-	n := startNetwork(t, 3, defaultLimits)
-	n.servers[0].mustNext("users")
-	cutOff(t, n, n.others(n.leader())[0])
-}
-
-func cutOff(t *testing.T, n *network, s *server) {
-	t.Helper()
-	s.mustNext("users")
-	s.link.partition()
-	cut := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	_, err := s.next(ctx, "users")
-	// The lease of a leader that was idle, 600 ms that a busy machine adds to it, and time to notice.
-	took, limit := time.Since(cut), testHeartbeat+testHeartbeat/raftguard.HeartbeatShare+600*time.Millisecond+500*time.Millisecond
-	if outcome.Of(err) == outcome.NotApplied {
-		// It met another entry that was in flight, and waited as a new call does.
-		limit = 4 * time.Second
-	} else {
-		wantOutcome(t, err, outcome.Unknown, outcome.NoQuorum)
-	}
-	if took > limit {
-		t.Errorf("the call under way ended %v after the cut, want at most %v", took, limit)
-	}
-	t.Logf("the call under way ended %v after the cut: %v", took, err)
-	_, err = s.next(ctx, "users")
-	wantOutcome(t, err, outcome.NotApplied, outcome.NoQuorum)
-	if took := time.Since(cut); took > 4*time.Second {
-		t.Errorf("the new call was refused %v after the cut", took)
-	}
-	started := time.Now()
-	_, err = s.next(ctx, "users")
-	wantOutcome(t, err, outcome.NotApplied, outcome.NoQuorum)
-	if took := time.Since(started); took > time.Second {
-		t.Errorf("a later call was refused after %v, want at once", took)
-	}
-	if s.node.HasQuorum() {
-		t.Error("the node that is cut off says it has a quorum")
-	}
-	for _, other := range n.others(s) {
-		other.eventuallyNext("users")
-	}
-	s.link.heal()
-	eventually(t, "quorum after healing", func() bool { return s.node.HasQuorum() })
-	s.eventuallyNext("users")
-	n.agree()
-}
-
-// TestAllRestart kills all nodes at once and starts them again.
-func TestAllRestart(t *testing.T) {
-	t.Parallel()
-	n := startNetwork(t, 3)
-	l := startLoad(t, 12, n.servers...)
-	l.more(t, 100)
-	l.stop()
-	l.done.Wait()
-	n.stopAll()
-	n.run(n.servers...)
-	n.leader()
-	highest := int64(0)
-	for v := range l.values {
-		highest = max(highest, v)
-	}
-	if v := n.servers[1].mustNext("users"); v <= highest {
-		t.Errorf("after the restart came %d, before it %d", v, highest)
-	}
-	for _, s := range n.servers {
-		if _, confirmed := s.node.Tag(); !confirmed {
-			t.Errorf("%s: the tag is not confirmed", s.tag)
-		}
-	}
-	n.agree()
-}
-
-// TestRollingRestart stops and starts each node in good order: callers of the
-// others notice nothing, and every success counts once.
-func TestRollingRestart(t *testing.T) {
-	t.Parallel()
-	n := startNetwork(t, 3)
-	n.servers[0].mustNext("users")
-	total := int64(1)
-	for _, s := range n.servers {
-		l := startLoad(t, 8, n.others(s)...)
-		l.more(t, 50)
-		s.stop(false)
-		l.more(t, 50)
-		n.run(s)
-		eventually(t, "quorum after the restart", s.node.HasQuorum)
-		l.end(t)
-		for _, err := range l.failures {
-			t.Errorf("a call failed while %s was restarted: %v", s.tag, err)
-		}
-		total += int64(len(l.values))
-	}
-	if v := n.servers[0].mustNext("users"); v != total+1 {
-		t.Errorf("the next value is %d, want %d", v, total+1)
-	}
-	n.agree()
 }
 
 // TestProposeBeforeAndAfter says why nothing is taken.

@@ -99,11 +99,6 @@ func patient(c *cluster.Config) {
 	c.Heartbeat = time.Second
 }
 
-// defaultLimits is for tests that measure how long a call waits.
-func defaultLimits(c *cluster.Config) {
-	c.LeaderWait, c.CallLimit = 0, cluster.DefaultCallLimit
-}
-
 func logger(t *testing.T, tag string) *slog.Logger {
 	if os.Getenv("IDNODE_TEST_LOG") == "" {
 		return slog.New(slog.DiscardHandler)
