@@ -130,72 +130,6 @@ func TestNextRefuses(t *testing.T) {
 	}
 }
 
-func TestReturn(t *testing.T) {
-	before, a := next(t, hilo.Counter{}, 32, 0, 1)
-	before, b := next(t, before, 32, 0, 2)
-	for _, c := range []struct {
-		name string
-		last int64
-		want hilo.Counter
-	}{
-		{
-			"wholly unused", 32,
-			hilo.Counter{Max: 32, Peak: 64, Outstanding: []hilo.Outstanding{{Range: a, Token: 1, Holder: hilo.Holder{Who: "Ann", At: 1}}}},
-		},
-		{"one number used", 33, hilo.Counter{Max: 33, Peak: 64}},
-		{"one number unused", 63, hilo.Counter{Max: 63, Peak: 64}},
-		{"wholly used", 64, hilo.Counter{Max: 64, Peak: 64}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			after := giveBack(t, before, b, c.last, 2)
-			if diff := cmp.Diff(c.want, after); diff != "" {
-				t.Errorf("by token (-want +got):\n%s", diff)
-			}
-			// RavenDB's HTTP call knows neither Low nor token.
-			after, ok := before.Return(hilo.Range{High: b.High}, c.last, 0, false)
-			if diff := cmp.Diff(c.want, after); !ok || diff != "" {
-				t.Errorf("by High, accepted %v (-want +got):\n%s", ok, diff)
-			}
-			after, ok = before.Return(b, c.last, 0, false)
-			if diff := cmp.Diff(c.want, after); !ok || diff != "" {
-				t.Errorf("by the range, accepted %v (-want +got):\n%s", ok, diff)
-			}
-		})
-	}
-}
-
-func TestSet(t *testing.T) {
-	start, _ := next(t, hilo.Counter{}, 32, 0, 1)
-	returned := giveBack(t, start, hilo.Range{Low: 1, High: 32}, 10, 1)
-	for _, c := range []struct {
-		name            string
-		counter         hilo.Counter
-		value, expected int64
-		want            hilo.Counter
-		err             error
-	}{
-		{"a new tag", hilo.Counter{}, 32, 0, hilo.Counter{Max: 32, Peak: 32}, nil},
-		{"upwards", start, 64, 32, hilo.Counter{Max: 64, Peak: 64}, nil},
-		{"the same", start, 32, 32, start, nil},
-		{"below the peak", returned, 20, 10, hilo.Counter{Max: 20, Peak: 32}, nil},
-		{"to the end", start, math.MaxInt64, 32, hilo.Counter{Max: math.MaxInt64, Peak: math.MaxInt64}, nil},
-		{"someone was faster", start, 96, 64, start, hilo.ErrConflict},
-		{"a new tag that is not", start, 32, 0, start, hilo.ErrConflict},
-		{"downwards", start, 31, 32, start, hilo.ErrConflict},
-		{"below 0", hilo.Counter{}, -1, 0, hilo.Counter{}, hilo.ErrConflict},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got, err := c.counter.Set(c.value, c.expected)
-			if !errors.Is(err, c.err) {
-				t.Errorf("got %v, want %v", err, c.err)
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("the counter (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 // The methods leave the receiver alone, and counters that share a slice do not write
 // into each other's.
 func TestCountersShareNothing(t *testing.T) {
@@ -217,11 +151,5 @@ func TestCountersShareNothing(t *testing.T) {
 		if got := v.counter.Outstanding[len(v.counter.Outstanding)-1]; got.Token != v.token || got.High != v.counter.Max {
 			t.Errorf("the newest range is %+v, want the token %d and the end %d", got, v.token, v.counter.Max)
 		}
-	}
-}
-
-func TestRangeSize(t *testing.T) {
-	if got := (hilo.Range{Low: 33, High: 64}).Size(); got != 32 {
-		t.Errorf("the size is %d, want 32", got)
 	}
 }

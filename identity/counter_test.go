@@ -110,57 +110,6 @@ func TestNextRefuses(t *testing.T) {
 	}
 }
 
-// A count of 64 or less skips nothing but claims, however they lie.
-func TestNextSkipsNothingForASmallCount(t *testing.T) {
-	_, blocks, err := identity.Counter{}.Next(identity.MaxPieces, everySecond(1000))
-	if err != nil || len(blocks) != identity.MaxPieces {
-		t.Fatalf("got %d pieces, %v", len(blocks), err)
-	}
-	for i, b := range blocks {
-		if want := int64(2*i + 1); b.First != want || b.Last != want {
-			t.Errorf("piece %d is %v, want %d alone", i, b, want)
-		}
-	}
-}
-
-// One value more than there are pieces: the first of the small gaps are used, and
-// the rest comes from the first gap that holds it.
-func TestNextSkipsSmallGaps(t *testing.T) {
-	after, blocks, err := identity.Counter{}.Next(identity.MaxPieces+1, everySecond(1000))
-	if err != nil || len(blocks) != identity.MaxPieces {
-		t.Fatalf("got %d pieces, %v", len(blocks), err)
-	}
-	if want := (identity.Block{125, 125}); blocks[62] != want {
-		t.Errorf("the last small piece is %v, want %v", blocks[62], want)
-	}
-	if want := (identity.Block{1001, 1002}); blocks[63] != want || after.Last != 1002 {
-		t.Errorf("the last piece is %v, want %v", blocks[63], want)
-	}
-}
-
-// Longer gaps push shorter ones out, so that the block ends as low as it can.
-func TestNextPrefersLongerGaps(t *testing.T) {
-	var values []int64
-	for n := int64(2); n <= 200; n += 2 {
-		values = append(values, n) // A hundred gaps of one value.
-	}
-	for n := int64(304); n <= 1000; n += 104 {
-		values = append(values, n) // Gaps of about a hundred.
-	}
-	after, blocks, err := identity.Counter{}.Next(350, claims(values...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	// 61 small gaps remain, then two whole long ones, then what is missing.
-	want := []identity.Block{{121, 121}, {201, 303}, {305, 407}, {409, 491}}
-	if diff := cmp.Diff(want, blocks[max(0, len(blocks)-4):]); diff != "" {
-		t.Errorf("the last pieces (-want +got):\n%s", diff)
-	}
-	if got := total(blocks); got != 350 || len(blocks) != identity.MaxPieces || after.Last != 491 {
-		t.Errorf("got %d values in %d pieces up to %d", got, len(blocks), after.Last)
-	}
-}
-
 // A walk that yields too much, such as values below the one it was asked for or the
 // same one twice, does no harm.
 func TestNextWithAnUntidyWalk(t *testing.T) {
