@@ -30,7 +30,7 @@ from ._names import collection_of
 from ._nodes import GREETED, Node, Router, log
 from ._snowflake import Snowflake
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 T = TypeVar("T")
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.025, 0.4  # Between tries, once every endpoint had its turn; in seconds.

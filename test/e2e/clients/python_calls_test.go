@@ -80,7 +80,7 @@ else:
 			pythonProgram(t, "idnode_asyncio = "+flag+program, endpoint)
 			for method, database := range map[string]string{"NextIdentity": "books", "NextRange": "shop", "ReturnRange": "shop"} {
 				got := calls()[method]
-				if got.Agent != "idnode-python/0.1.0" || got.Traceparent == "" || got.Body["database"] != database {
+				if got.Agent != "idnode-python/1.0.0" || got.Traceparent == "" || got.Body["database"] != database {
 					t.Errorf("%s: %+v, want database %s", method, got, database)
 				}
 			}

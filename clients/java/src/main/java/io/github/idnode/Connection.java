@@ -21,7 +21,7 @@ import javax.net.ssl.SSLSocketFactory;
 
 // One connection, which carries HTTP/1.1, a call at a time. As a stream it is the answer.
 final class Connection extends InputStream {
-  static final String VERSION = "0.1.0"; // That of pom.xml.
+  static final String VERSION = "1.0.0"; // That of pom.xml.
   static final int STEP = 50; // Milliseconds between two looks at what may end a call early.
   private static final int LONGEST = 32 << 20; // Bytes of an answer with its head.
 
