@@ -46,7 +46,7 @@ func TestInstall(t *testing.T) {
 	}
 	do("go", "run", ".")
 
-	// Before there is a release, a workspace takes the client from a clone.
+	// A workspace takes the client from a clone.
 	clone, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
