@@ -411,15 +411,23 @@ func (s *server) next(ctx context.Context, name string) (int64, error) {
 	return values[0].GetFirst(), nil
 }
 
-// mustNext is next, within ten seconds.
-func (s *server) mustNext(name string) int64 {
+// mustNext is next at a node that serves callers, or has started and is about to.
+func (s *server) mustNext(name string) (v int64) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	v, err := s.next(ctx, name)
-	if err != nil {
-		s.t.Fatalf("%s: next: %v", s.tag, err)
-	}
+	eventually(s.t, s.tag+" serves callers", func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), testCallLimit)
+		defer cancel()
+		var err error
+		v, err = s.next(ctx, name)
+		var refused *outcome.Error
+		if errors.As(err, &refused) && refused.Reason == outcome.Starting {
+			return false
+		}
+		if err != nil {
+			s.t.Fatalf("%s: next: %v", s.tag, err)
+		}
+		return true
+	})
 	return v
 }
 

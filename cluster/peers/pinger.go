@@ -53,8 +53,9 @@ type Contact struct {
 	// distance of its state behind the entries known to be committed then.
 	Reply *peerv1.PingResponse
 	Lag   uint64
-	// RoundTrip is the time of the newest answer, and at most twice the time of the previous:
-	// a busy machine occasionally answers late, which makes no link slower. 0 if there was none.
+	// RoundTrip is the time of the newest answer, and at most a quarter more than of the previous: a busy
+	// machine, or one that stood still, answers late, and so may several in turn, which makes no link
+	// slower. 0 if there was none.
 	RoundTrip time.Duration
 	// SilentSince is the time of the first unanswered ping; zero if the member answers, or was
 	// never pinged.
@@ -179,7 +180,7 @@ func (p *Pinger) keep(m *raftlogv1.Member, sent time.Time, reply *peerv1.PingRes
 	}
 	took := time.Since(sent)
 	if c.RoundTrip > 0 {
-		took = min(took, 2*c.RoundTrip)
+		took = min(took, c.RoundTrip*5/4)
 	}
 	commit := p.cfg.Raft.CommitIndex()
 	p.contacts[id] = Contact{

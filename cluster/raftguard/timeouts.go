@@ -74,6 +74,8 @@ type Timeouts struct {
 	log            *slog.Logger
 
 	mu sync.Mutex
+	// term is the newest that this node has entered, or enters.
+	term uint64
 	// writes are those of the log here, terms those of terms, and votes the times to a voter's answer.
 	writes, terms, votes recent
 	// leaderLate is by how much the leader's messages were late, and answersLate the answers to
@@ -109,6 +111,9 @@ func NewTimeouts(heartbeat, lease, commit time.Duration, refusePreVotes func(ter
 // EnterTerm is called before a new term is written, and the returned function afterwards.
 func (t *Timeouts) EnterTerm(term uint64) (entered func()) {
 	begin := time.Now()
+	t.mu.Lock()
+	t.term = term
+	t.mu.Unlock()
 	t.refusePreVotes(term, maxElectionTimeout)
 	return func() {
 		t.TermWritten(time.Since(begin))
@@ -122,9 +127,15 @@ func (t *Timeouts) TermWritten(took time.Duration) { t.record(&t.terms, took) }
 // VoteAnswered records how long a voter took to answer a request for its vote.
 func (t *Timeouts) VoteAnswered(took time.Duration) { t.record(&t.votes, took) }
 
-// LeaderHeard records for how long the leader that sent something had been silent. It is quick.
-func (t *Timeouts) LeaderHeard(leader raft.ServerID, gap time.Duration) {
-	t.recordGap(&t.leaderLate, leader, gap)
+// LeaderHeard records for how long the leader of a term that sent something had been silent. It is quick.
+// A leader of an older term than this node's has been replaced: it stood still, and no wait was worth it.
+func (t *Timeouts) LeaderHeard(leader raft.ServerID, term uint64, gap time.Duration) {
+	t.mu.Lock()
+	replaced := term < t.term
+	t.mu.Unlock()
+	if !replaced {
+		t.recordGap(&t.leaderLate, leader, gap)
+	}
 }
 
 // AnswerHeard records for how long no member had answered this node as a leader. It is quick.

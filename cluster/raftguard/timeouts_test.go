@@ -112,26 +112,30 @@ func TestTimeoutsFollowGaps(t *testing.T) {
 	const usual = 250*ms/5 + 20*ms // A heartbeat after the answer to the one before.
 	for _, tt := range []struct {
 		name             string
-		leads, was       bool // was: the gaps were seen as a leader.
+		leads, was       bool   // was: the gaps were seen as a leader.
+		term             uint64 // that this node has entered; what it hears is of term 5.
 		gap              time.Duration
 		heartbeat, lease time.Duration
 	}{
-		{"a follower of a usual leader", false, false, usual + 25*ms, 250 * ms, 200 * ms},
-		{"a follower of a late one", false, false, usual + 50*ms, 450 * ms, 200 * ms},
-		{"a follower of a very late one", false, false, 900 * ms, 850 * ms, 200 * ms},
-		{"a follower of one that stood still", false, false, time.Second, 250 * ms, 200 * ms},
-		{"a leader", true, true, usual + 50*ms, 250 * ms, 600 * ms},
-		{"a leader that saw it as a follower", true, false, usual + 50*ms, 250 * ms, 600 * ms},
-		{"a former leader", false, true, usual + 50*ms, 250 * ms, 200 * ms},
+		{"a follower of a usual leader", false, false, 5, usual + 25*ms, 250 * ms, 200 * ms},
+		{"a follower of a late one", false, false, 5, usual + 50*ms, 450 * ms, 200 * ms},
+		{"a follower of a very late one", false, false, 5, 900 * ms, 850 * ms, 200 * ms},
+		{"a follower that has not written the term yet", false, false, 4, 900 * ms, 850 * ms, 200 * ms},
+		{"a voter that has replaced a late one", false, false, 6, 900 * ms, 250 * ms, 200 * ms},
+		{"a follower of one that stood still", false, false, 5, time.Second, 250 * ms, 200 * ms},
+		{"a leader", true, true, 6, usual + 50*ms, 250 * ms, 600 * ms},
+		{"a leader that saw it as a follower", true, false, 5, usual + 50*ms, 250 * ms, 600 * ms},
+		{"a former leader", false, true, 6, usual + 50*ms, 250 * ms, 200 * ms},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := newTimeouts()
 				defer func() { _ = e.raft.Shutdown().Error() }()
+				e.EnterTerm(tt.term)
 				if tt.was {
 					e.AnswerHeard("b", tt.gap)
 				} else {
-					e.LeaderHeard("b", tt.gap)
+					e.LeaderHeard("b", 5, tt.gap)
 				}
 				e.Leads(tt.leads)
 				is := func(heartbeat, lease time.Duration) {

@@ -107,7 +107,8 @@ type Config struct {
 	// of the same term. AnswerHeard is called for each answer to a request of this node as a
 	// leader, with the time since the previous answer, of any member, in the same term. Both must
 	// be quick.
-	LeaderHeard, AnswerHeard func(from raft.ServerID, gap time.Duration)
+	LeaderHeard func(from raft.ServerID, term uint64, gap time.Duration)
+	AnswerHeard func(from raft.ServerID, gap time.Duration)
 	// Dial overrides the Address of nodes, by tag.
 	Dial map[string]string
 

@@ -63,7 +63,7 @@ func configOf(b *book, tag string, l net.Listener) Config {
 	return Config{
 		Listener: l, ClusterID: testCluster, LocalID: idOf(tag), Directory: b, Witness: newDisk(trusted), DialContext: DialTCP,
 		Configured: func() uint64 { return math.MaxUint64 }, VoteAnswered: func(time.Duration) {},
-		LeaderHeard: func(raft.ServerID, time.Duration) {}, AnswerHeard: func(raft.ServerID, time.Duration) {},
+		LeaderHeard: func(raft.ServerID, uint64, time.Duration) {}, AnswerHeard: func(raft.ServerID, time.Duration) {},
 		OnRefused: func(Peer, Status) {},
 		Voters:    func() []raft.ServerID { return []raft.ServerID{raft.ServerID(idOf(tag))} }, Logger: discard,
 	}
@@ -169,7 +169,7 @@ func (a *authority) secured(tag string) func(*Config) {
 
 // bareInbound is an inbound without a transport, of a node that takes part in elections.
 func bareInbound(from <-chan raft.RPC) *inbound {
-	cfg := Config{Witness: newDisk(witness.DiskState{}), LeaderHeard: func(raft.ServerID, time.Duration) {}}
+	cfg := Config{Witness: newDisk(witness.DiskState{}), LeaderHeard: func(raft.ServerID, uint64, time.Duration) {}}
 	i := newInbound(&stream{cfg: cfg, conns: newConns()}, from)
 	i.gate.opened.Store(true)
 	return i

@@ -125,7 +125,7 @@ func (i *inbound) leads(term uint64, id []byte) {
 	case term > i.leader.Term:
 		i.leader = Contact{Term: term, Leader: raft.ServerID(id), Heard: now}
 	case term == i.leader.Term:
-		i.s.cfg.LeaderHeard(i.leader.Leader, now.Sub(i.leader.Heard))
+		i.s.cfg.LeaderHeard(i.leader.Leader, term, now.Sub(i.leader.Heard))
 		i.leader.Heard = now
 	}
 	i.mu.Unlock()

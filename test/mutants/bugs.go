@@ -188,6 +188,8 @@ var bugs = []bug{
 	{name: "election-timeout-fixed", others: test(simulation, "TestSlowDisksElectALeader")},
 	{name: "election-timeout-of-own-disk", others: test("cluster/raftguard", "TestTheElectionTimeoutFollowsTheVoters")},
 	{name: "lease-of-a-quiet-machine", others: test("cluster/raftguard", "TestTimeoutsFollowGaps")},
+	{name: "replaced-leader-is-late", others: test(simulation, "TestLeadersThatStandStill")},
+	{name: "round-trip-doubles", others: test(simulation, "TestLeadersThatStandStill")},
 	{name: "slow-term-not-forgotten", others: test("cluster/raftguard", "TestTheElectionTimeoutForgets")},
 	{name: "idle-leader-stays-slow", others: test("cluster/raftguard", "TestAnIdleLeaderSendsFewAppends")},
 	{name: "transfer-timeout-is-no", others: test(simulation, "TestATransferSaysWhatHappened")},

@@ -181,7 +181,7 @@ func (p *Node) listen(tag string) *transport.Transport {
 		Witness:    knownDisk{witness.New(nil), time.Now()},
 		Voters:     func() []raft.ServerID { return []raft.ServerID{ID(tag)} },
 		Configured: func() uint64 { return math.MaxUint64 }, VoteAnswered: func(time.Duration) {},
-		LeaderHeard: func(raft.ServerID, time.Duration) {}, AnswerHeard: func(raft.ServerID, time.Duration) {},
+		LeaderHeard: func(raft.ServerID, uint64, time.Duration) {}, AnswerHeard: func(raft.ServerID, time.Duration) {},
 		OnRefused:   func(transport.Peer, transport.Status) {},
 		DialContext: p.Network.dial, Logger: slog.New(slog.DiscardHandler),
 	})

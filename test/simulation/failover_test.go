@@ -212,6 +212,30 @@ func TestALeaderWhoseConnectionsBreakLeadsOn(t *testing.T) {
 	}
 }
 
+// TestLeadersThatStandStill one after the other, for longer than their lease, and come back: each is
+// replaced as soon as the first. What a process that stood still sends late is no sign of a busy
+// machine, nor of a long way to it.
+func TestLeadersThatStandStill(t *testing.T) {
+	inCluster(t, 3, func(w *world, c *client) {
+		const still = 500 * time.Millisecond
+		// Two pauses between heartbeats, until somebody looks, a dial, and the votes.
+		limit := 2*w.plan.heartbeat/5 + w.plan.heartbeat/20 + 50*time.Millisecond + 30*time.Millisecond
+		for i := range 24 {
+			leader := c.leader(t)
+			others := w.othersThan(leader)
+			w.network.freeze(leader.host, still)
+			begin := time.Now()
+			for !c.take(w.ctx, others[i%len(others)]) {
+			}
+			if gap := time.Since(begin); gap > limit {
+				t.Errorf("leader %d, %s: the next identity came after %v, want at most %v", i+1, leader.host, gap, limit)
+			}
+			// It is back before the next one.
+			time.Sleep(time.Until(begin.Add(still + time.Duration(4+i)*50*time.Millisecond)))
+		}
+	})
+}
+
 // loseLeader kills the leader and returns how long after that another node gave an
 // identity. The leader is back when it returns.
 func (c *client) loseLeader(t *testing.T, silent bool) time.Duration {

@@ -47,6 +47,8 @@ type network struct {
 	unheard time.Duration
 	// held has until when nothing that a node sends to others arrives.
 	held map[string]time.Time
+	// frozen has until when nothing arrives at a node either.
+	frozen map[string]time.Time
 	// cut are the directions in which nothing arrives. What is sent meanwhile
 	// arrives afterwards, as with a transport that sends again.
 	cut map[edge]bool
@@ -71,7 +73,7 @@ type network struct {
 func newNetwork(random *rand.Rand, latency, jitter time.Duration, slow float64) *network {
 	return &network{
 		random: random, rate: map[string]int{}, unheard: 8 * time.Second, latency: latency, jitter: jitter, slow: slow,
-		cut: map[edge]bool{}, closed: map[way]bool{}, held: map[string]time.Time{}, troubled: map[edge]time.Time{},
+		cut: map[edge]bool{}, closed: map[way]bool{}, held: map[string]time.Time{}, frozen: map[string]time.Time{}, troubled: map[edge]time.Time{},
 		names: map[string]string{}, left: map[string]bool{},
 		listeners: map[string]*listener{}, conns: map[*conn]bool{}, sent: map[edge]sent{}, changed: make(chan struct{}),
 	}
@@ -128,6 +130,7 @@ func (n *network) heal() {
 	clear(n.cut)
 	clear(n.closed)
 	clear(n.held)
+	clear(n.frozen)
 	n.jitter, n.slow = 0, 0
 	n.wakeAll()
 }
@@ -177,11 +180,23 @@ func (n *network) hold(host string, d time.Duration) {
 	n.trouble(edge{from: host}, n.held[host])
 }
 
+// freeze has nothing arrive for so long that a node sends or is sent from here on.
+func (n *network) freeze(host string, d time.Duration) {
+	n.hold(host, d)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.frozen[host] = n.held[host]
+	n.trouble(edge{to: host}, n.frozen[host])
+}
+
 // arrives is when the next bytes in a direction arrive. The caller holds mu.
 func (n *network) arrives(e edge) time.Time {
 	at := time.Now().Add(n.travel(e))
 	if until := n.held[e.from]; until.After(at) && !isClient(e.to) {
-		return until
+		at = until
+	}
+	if until := n.frozen[e.to]; until.After(at) {
+		at = until
 	}
 	return at
 }
