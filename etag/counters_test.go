@@ -16,43 +16,6 @@ import (
 	"github.com/idnode/idnode/etag"
 )
 
-func TestCountersGoOnExactlyAfterACleanStop(t *testing.T) {
-	d := &disk{}
-	c := openOn(t, d, etag.Config{BlockSize: 100})
-	for want := uint64(1); want <= 250; want++ {
-		if got := next(t, c, "a"); got != want {
-			t.Fatalf("etag %d, want %d", got, want)
-		}
-	}
-	next(t, c, "b")
-	closeCleanly(t, c)
-	want := etag.State{Clean: true, Databases: map[string]uint64{"a": 250, "b": 1}}
-	if diff := cmp.Diff(want, d.read()); diff != "" {
-		t.Fatalf("the disk (-want +got):\n%s", diff)
-	}
-	c = openOn(t, d, etag.Config{BlockSize: 7})
-	if !c.Opened().Clean {
-		t.Error("the stop was clean")
-	}
-	if got := next(t, c, "a"); got != 251 {
-		t.Errorf("etag %d after a clean stop, want 251", got)
-	}
-}
-
-func TestCountersGoOnAboveTheBlockAfterACrash(t *testing.T) {
-	d := &disk{}
-	c := openOn(t, d, etag.Config{BlockSize: 100})
-	next(t, c, "a")
-	crashed := &disk{state: d.read()}
-	c = openOn(t, crashed, etag.Config{BlockSize: 100})
-	if c.Opened().Clean {
-		t.Error("the stop was not clean")
-	}
-	if got := next(t, c, "a"); got != 101 {
-		t.Errorf("etag %d after a crash, want 101", got)
-	}
-}
-
 func TestOpenWritesNothing(t *testing.T) {
 	d := &disk{state: etag.State{Clean: true, Databases: map[string]uint64{"a": 5}}}
 	c := openOn(t, d, etag.Config{})
@@ -74,18 +37,6 @@ func TestEveryEtagIsDurableBefore(t *testing.T) {
 		if state := d.read(); state.Clean || state.Databases["a"] < v {
 			t.Fatalf("etag %d is out while the disk says %+v", v, state)
 		}
-	}
-}
-
-func TestNextBlockIsConsecutiveAcrossReservations(t *testing.T) {
-	c := openOn(t, &disk{}, etag.Config{BlockSize: 10})
-	want := uint64(1)
-	for _, n := range []int{3, 9, 1, 25, 10, etag.MaxBlock, 1} {
-		first, err := c.NextBlock("a", n)
-		if err != nil || first != want {
-			t.Fatalf("NextBlock(%d) = %d, %v; want %d", n, first, err, want)
-		}
-		want += uint64(n)
 	}
 }
 
