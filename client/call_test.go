@@ -175,20 +175,6 @@ func TestLostAnswerAfterAnIdleTime(t *testing.T) {
 	})
 }
 
-func TestCallersRequestID(t *testing.T) {
-	f := newCluster(t, 1)
-	c := connect(t, client.Config{Endpoints: f.addrs()})
-	for range 2 {
-		id, err := c.Next(t.Context(), "orders|", client.WithRequestID("mine"), client.WithRetrySince(7))
-		if err != nil || id != "orders/1" {
-			t.Error(id, err)
-		}
-	}
-	if got := f.nodes[0].requests()[0].(*idnodev1.NextIdentityRequest).GetRequestId(); got.GetId() != "mine" || got.GetRetrySince() != 7 {
-		t.Error(got)
-	}
-}
-
 // TestUnknownOutcomeIsSaid when the time ends before an answer comes, with
 // what it takes to repeat the call.
 func TestUnknownOutcomeIsSaid(t *testing.T) {
@@ -332,16 +318,6 @@ func TestAnAnswerTellsMoreThanSilence(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-func TestDeadEndpointIsStepped(t *testing.T) {
-	f := newCluster(t, 1)
-	c := connect(t, client.Config{Endpoints: []string{unusedAddr(t), f.nodes[0].addr}})
-	for range 3 {
-		if _, err := c.Next(t.Context(), ""); err != nil {
-			t.Error(err)
-		}
-	}
 }
 
 // TestBlackHole has an endpoint that accepts and never says a word.

@@ -2,12 +2,9 @@ package clients
 
 import (
 	"bytes"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,9 +14,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"github.com/idnode/idnode/client/idnodev1"
-	"github.com/idnode/idnode/test/e2e/harness"
 )
 
 // nodeProgram runs a module that imports the client, and returns what it wrote.
@@ -148,69 +142,6 @@ try { new Client(["127.0.0.1:1"], { tryTimout: 50 }); } catch ({ name }) { conso
 	}
 }
 
-// TestNodeMakesSnowflakes from windows that a node leases: the workers of two clients differ, and that of one
-// that was closed is free.
-func TestNodeMakesSnowflakes(t *testing.T) {
-	languages[1].need(t)
-	node := harness.StartCluster(t, harness.Config{Size: 1}).Nodes[0]
-	pool := &idnodev1.DefinePoolRequest{Name: "Orders", LayoutName: "javascript"}
-	if _, err := idnodev1.NewSnowflakeServiceClient(node.Conn).DefinePool(t.Context(), pool); err != nil {
-		t.Fatal(err)
-	}
-	got := nodeProgram(t, `
-import { Client } from "./index.js";
-const clients = [1, 2].map((i) => new Client([process.argv[1]], { label: "shop " + i }));
-const lists = await Promise.all(clients.map((client) => client.snowflake("orders").nextIds(3000)));
-const ids = lists.flat();
-console.log(new Set(ids.map(Number)).size, lists.every((list) => list.every((id, i) => i === 0 || id > list[i - 1])));
-const parts = await Promise.all(lists.map(([id], i) => clients[1 - i].snowflake("orders").parse(Number(id))));
-console.log(parts.map(({ worker }) => worker).sort().join(), parts.every(({ time }) => Math.abs(time - Date.now()) < 60_000));
-await clients[1].close();
-const next = new Client([process.argv[1]], { label: "shop 2" });
-const id = await next.snowflake("orders").nextId();
-console.log((await next.snowflake("orders").parse(id)).worker === parts[1].worker, id > lists[1].at(-1));
-await clients[0].close();
-await next.close();
-`, node.HTTP)
-	if want := "6000 true\n0,1 true\ntrue true\n"; got != want {
-		t.Errorf("the calls gave\n%swant\n%s", got, want)
-	}
-}
-
-// TestManyCallsShareFewSockets makes thousands of calls at once. A node takes 1,024
-// connections from an address, and drops those beyond.
-func TestManyCallsShareFewSockets(t *testing.T) {
-	const calls, most = 3000, 128
-	var open, value, peak atomic.Int64
-	server := httptest.NewUnstartedServer(greeting(func(w http.ResponseWriter, _ *http.Request) {
-		n := value.Add(1)
-		_, _ = fmt.Fprintf(w, `{"blocks":[{"first":"%d","last":"%d"}],"logIndex":"101"}`, n, n)
-	}))
-	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		switch state {
-		case http.StateNew:
-			n := open.Add(1)
-			for have := peak.Load(); n > have && !peak.CompareAndSwap(have, n); have = peak.Load() {
-			}
-		case http.StateClosed:
-			open.Add(-1)
-		}
-	}
-	server.Start()
-	t.Cleanup(server.Close)
-	got := nodeProgram(t, `
-import { Client } from "./index.js";
-const client = new Client([process.argv[1]], { tryTimeout: 10_000, timeout: 60_000 });
-const invoices = client.identity("invoices");
-const values = await Promise.all(Array.from({ length: Number(process.argv[2]) }, () => invoices.next()));
-console.log(new Set(values).size);
-await client.close();
-`, strings.TrimPrefix(server.URL, "http://"), strconv.Itoa(calls))
-	if got != fmt.Sprintln(calls) || peak.Load() > most+1 {
-		t.Errorf("%d calls gave %s different values over %d connections", calls, got, peak.Load())
-	}
-}
-
 // TestCallsThatWaitForAFrozenNodeMoveOn: calls beyond those that a node may have at a time wait for
 // it only until it is known not to answer.
 func TestCallsThatWaitForAFrozenNodeMoveOn(t *testing.T) {
@@ -248,86 +179,32 @@ await client.close();
 	}
 }
 
-// TestNodeReadsCertificatesAgain has a node that goes over to another CA while a client lives, whose files
-// are replaced one after the other. In between they do not fit, and the client goes on with the old ones.
+// TestNodeReadsCertificatesAgain: files that were replaced are used for new connections, but only once they fit each other.
 func TestNodeReadsCertificatesAgain(t *testing.T) {
-	languages[1].need(t)
-	before, after, files := harness.Certificates(t, "A"), harness.Certificates(t, "A"), t.TempDir()
-	replace := func(from string, names ...string) {
-		for _, name := range names {
-			text, err := os.ReadFile(filepath.Join(from, name))
-			if err := errors.Join(err, os.WriteFile(filepath.Join(files, name), text, 0o600)); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	replace(before, "ca.crt", "client.crt", "client.key")
-	var config atomic.Pointer[tls.Config]
-	config.Store(trusting(t, before))
-	server := httptest.NewUnstartedServer(greeting(giveSeven))
-	server.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return config.Load(), nil }}
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	r := language{name: "node", command: func(*testing.T) []string {
-		return []string{"node", "--input-type=module", "-e", `
-import { createInterface } from "node:readline";
+	got := nodeProgram(t, `
+import { copyFileSync, mkdtempSync } from "node:fs";
+import http from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Client } from "./index.js";
-const [endpoint, folder] = process.argv.slice(1);
-const client = new Client([endpoint], { timeout: 20_000, tls: { ca: folder + "/ca.crt", cert: folder + "/client.crt", key: folder + "/client.key" } });
+const [endpoint, old, renewed, turn] = process.argv.slice(1);
+const into = mkdtempSync(join(tmpdir(), "tls-"));
+const copy = (from, ...names) => names.forEach((name) => copyFileSync(join(from, name), join(into, name)));
+copy(old, "ca.crt", "client.crt", "client.key");
 let warnings = 0;
 process.on("warning", ({ message }) => { if (/as they were/.test(message)) warnings++; });
-for await (const line of createInterface({ input: process.stdin })) {
-  const value = await client.identity("invoices").next().catch(String);
-  const wait = JSON.parse(line) === "warned" && warnings === 0;
-  console.log(JSON.stringify([String(value), wait]));
-}
+const client = new Client([endpoint], { timeout: 20_000, tls: { ca: join(into, "ca.crt"), cert: join(into, "client.crt"), key: join(into, "client.key") } });
+const next = () => client.identity("invoices").next();
+console.log(String(await next()));
+copy(renewed, "client.crt"); // The key is that of the old one.
+while (warnings === 0) await next();
+console.log(String(await next()));
+copy(renewed, "client.key", "ca.crt");
+await new Promise((resolve) => { http.get(turn, (answer) => answer.resume().on("end", resolve)); });
+console.log(String(await next()));
 await client.close();
-`, "--", strings.TrimPrefix(server.URL, "https://"), files}
-	}}.start(t)
-	call := func(what string) (again bool) {
-		t.Helper()
-		r.task(t, what)
-		var got []any
-		r.answer(t, &got)
-		if got[0] != "7" {
-			t.Fatalf("a call gave %v", got[0])
-		}
-		return got[1].(bool)
-	}
-	call("")
-	replace(after, "client.crt")
-	for call("warned") {
-		server.CloseClientConnections()
-	}
-	replace(after, "client.key", "ca.crt")
-	config.Store(trusting(t, after))
-	server.CloseClientConnections()
-	call("")
-}
-
-// TestNodeLearnsAddresses gives a client one endpoint, whose node is killed once the client knows the others.
-func TestNodeLearnsAddresses(t *testing.T) {
-	languages[1].need(t)
-	c := harness.StartCluster(t, harness.Config{})
-	r := language{name: "node", command: func(*testing.T) []string {
-		return []string{"node", "--input-type=module", "-e", `
-import { createInterface } from "node:readline";
-import { Client } from "./index.js";
-const client = new Client([process.argv[1]]);
-for await (const line of createInterface({ input: process.stdin })) {
-  do await client.identity("invoices").next(); while (!/learnt .*, .* leads/.test(client));
-  console.log(String(await client.identity("invoices").get()));
-}
-`, "--", c.Nodes[0].HTTP}
-	}}.start(t)
-	var before, after int
-	r.task(t, "")
-	r.answer(t, &before)
-	c.Nodes[0].Process.Kill()
-	r.task(t, "")
-	r.answer(t, &after)
-	if after != before+1 {
-		t.Errorf("the calls gave %d, and %d without the endpoint", before, after)
+`, renewing(t)...)
+	if got != "7\n7\n7\n" {
+		t.Errorf("the calls gave %s", got)
 	}
 }
