@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,59 +47,6 @@ func TestProposeFromEveryNode(t *testing.T) {
 			t.Errorf("%s: after Linearize the last value is %d, want %d", s.tag, c.Last, want)
 		}
 	}
-}
-
-// load calls next on all servers from many goroutines until stopped, and counts.
-type load struct {
-	mu       sync.Mutex
-	values   map[int64]int
-	failures []error
-	stop     context.CancelFunc
-	done     sync.WaitGroup
-	slowest  time.Duration
-}
-
-func startLoad(t *testing.T, callers int, servers ...*server) *load {
-	l := &load{values: map[int64]int{}}
-	ctx, cancel := context.WithCancel(t.Context())
-	l.stop = cancel
-	for i := range callers {
-		s := servers[i%len(servers)]
-		l.done.Go(func() {
-			for ctx.Err() == nil {
-				l.call(s)
-			}
-		})
-	}
-	return l
-}
-
-func (l *load) call(s *server) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	started := time.Now()
-	v, err := s.next(ctx, "users")
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.slowest = max(l.slowest, time.Since(started))
-	if err != nil {
-		l.failures = append(l.failures, err)
-		return
-	}
-	l.values[v]++
-}
-
-// end stops the callers and checks that no value came twice.
-func (l *load) end(t *testing.T) {
-	t.Helper()
-	l.stop()
-	l.done.Wait()
-	for v, times := range l.values {
-		if times > 1 {
-			t.Errorf("value %d came %d times", v, times)
-		}
-	}
-	t.Logf("%d values, %d failures, slowest call %v", len(l.values), len(l.failures), l.slowest)
 }
 
 // TestProposeBeforeAndAfter says why nothing is taken.
