@@ -183,21 +183,6 @@ try (var client = new IdnodeClient(List.of(args[0]))) {
 	}
 }
 
-// TestJavaWaitsForAFullSequence has two ids a millisecond.
-func TestJavaWaitsForAFullSequence(t *testing.T) {
-	got := javaProgram(t, `
-try (var orders = new IdnodeClient(List.of(args[0])).snowflake("orders")) {
-  var ids = orders.next(3000);
-  say(Arrays.stream(ids).distinct().count() + " " + Arrays.stream(ids).map(id -> orders.parse(id).sequence()).max().getAsLong());
-  Instant first = orders.parse(ids[0]).time(), last = orders.parse(ids[2999]).time();
-  say(Duration.between(first, last).toMillis() >= 1499);
-  say(last.isBefore(Instant.now().plusMillis(200)));
-}`, new(listening).serve(t, newLeasing(t, 1, time.Minute, 1, false).answer))
-	if want := "3000 1\ntrue\ntrue\n"; got != want {
-		t.Errorf("it said\n%swant\n%s", got, want)
-	}
-}
-
 // TestJavaEndsAWaitForAWindow that begins later: by an interrupt, whose flag stays set, by the caller's time, by the
 // client's, and by closing.
 func TestJavaEndsAWaitForAWindow(t *testing.T) {
