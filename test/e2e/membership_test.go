@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/internal/failpoint"
 	"github.com/idnode/idnode/test/e2e/edge"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/tier"
@@ -20,6 +21,10 @@ import (
 
 // changed bounds a change of the membership in a test.
 const changed = 20 * time.Second
+
+// snapshotOften makes nodes take snapshots after a few entries, and keep so
+// few entries that a node which missed some needs a snapshot.
+var snapshotOften = failpoint.Tuning{SnapshotThreshold: 8, SnapshotInterval: time.Second, TrailingLogs: 4}
 
 // roleOf is what n says that the member with this tag does.
 func roleOf(ctx context.Context, n *harness.Node, tag string) (idnodev1.Role, error) {
@@ -268,48 +273,6 @@ func TestRemove(t *testing.T) {
 		t.Errorf("the removed member is not listed as such: %v %v", all, err)
 	}
 	c.Agree(t)
-}
-
-// TestRemoveLeader removes the leader under load, through itself: it transfers
-// leadership and ends; its callers hear how their calls ended, and no caller of the
-// others notices.
-func TestRemoveLeader(t *testing.T) {
-	harness.MeasureStalls(t).Judge(t, func() error { return removedLeader(t) })
-}
-
-// removedLeader removes the leader of a new cluster, and says whether a caller of
-// the others noticed: elections one after the other may make one do so.
-func removedLeader(t *testing.T) error {
-	t.Helper()
-	c := harness.StartCluster(t, harness.Config{})
-	ledger := harness.NewLedger(t)
-	leader := c.Leader(t)
-	rest := c.Others(leader)
-	load := harness.StartLoad(ledger, rest, "orders", 8, 10*time.Second)
-	defer load.Stop()
-	own := harness.StartLoad(ledger, []*harness.Node{leader}, "orders", 8, 10*time.Second)
-	defer own.Stop()
-	settle(t, ledger)
-	remove(t, leader, leader.Tag)
-	ends(t, leader, "removed from the cluster")
-	own.Stop()
-	c.LeaderAmong(t, rest)
-	settle(t, ledger)
-	load.Stop()
-	lost := load.Unknown.Load()
-	for _, a := range own.Failures() {
-		// The rest are calls made after the listener closed.
-		if reason := harness.Reason(a.Err); reason == "" && !strings.Contains(a.Err.Error(), "connection refused") {
-			t.Errorf("a call on the removed leader ended with %v", a.Err)
-		} else if reason == "OUTCOME_UNKNOWN" {
-			lost++
-		}
-	}
-	if holes := ledger.Max("orders") - ledger.Count("orders"); holes > lost {
-		t.Errorf("%d holes, but only %d calls ended without a known outcome", holes, lost)
-	}
-	c.Agree(t)
-	return failures(load)
 }
 
 // TestPromoteAndDemote: a watcher gets a vote and a leader loses its own under load, without a call that fails. What the
