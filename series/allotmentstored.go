@@ -19,7 +19,7 @@ func (a *allotments) wrong(offset, last, most int64) string {
 		r := &a.ranges[i]
 		switch {
 		case r.from < 1 || r.to < r.from || r.to > most:
-			return "have a range that is none of the format"
+			return "have a range that the format cannot show"
 		case r.from <= number:
 			return "have ranges that overlap, or numbers from before the series"
 		case r.until < format.FirstDate || r.until > format.LastDate:

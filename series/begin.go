@@ -34,7 +34,7 @@ func (x *contents) checkBegins(d *Definition, begins []*raftlogv1.SeriesBegin) e
 // wrongBegin says why a scope cannot begin at a number.
 func (x *contents) wrongBegin(d *Definition, b *raftlogv1.SeriesBegin) string {
 	if b.GetFirst() < 1 || b.GetFirst() > x.most() {
-		return "have a number that is none of the format"
+		return "have a number that the format cannot show"
 	}
 	_, values, err := x.format.ParseScope(b.GetScope())
 	switch c := x.scopes.lookUp(b.GetScope()); {

@@ -92,8 +92,8 @@ func TestBeginsThatAreRefused(t *testing.T) {
 		wrong *raftlogv1.SeriesBegin
 		why   string
 	}{
-		{&raftlogv1.SeriesBegin{Scope: []string{"2026", "X"}, First: 10_000}, "have a number that is none of the format: 2026 X"},
-		{&raftlogv1.SeriesBegin{Scope: []string{"2026", "X"}}, "have a number that is none of the format: 2026 X"},
+		{&raftlogv1.SeriesBegin{Scope: []string{"2026", "X"}, First: 10_000}, "have a number that the format cannot show: 2026 X"},
+		{&raftlogv1.SeriesBegin{Scope: []string{"2026", "X"}}, "have a number that the format cannot show: 2026 X"},
 		{&raftlogv1.SeriesBegin{Scope: []string{"BERLIN"}, First: 2}, "have a scope that is not one of the format: BERLIN"},
 		{&raftlogv1.SeriesBegin{First: 2}, "have a scope that is not one of the format: the series"},
 		{paris, "have a scope twice: 2026 PARIS"},

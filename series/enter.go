@@ -42,7 +42,7 @@ func (t *taking) enter(values []string) error {
 		opens = 1
 	}
 	if number > t.most() {
-		return invalid("number", "is none of the format")
+		return invalid("number", "cannot be shown by the format")
 	}
 	if err := t.refuseOpen(c, opens); err != nil {
 		return err

@@ -185,8 +185,8 @@ func TestAPieceIsTakenAsAWhole(t *testing.T) {
 	}{
 		"no numbers of some": {func(p *record, _ *stored) { p.Numbers, p.First = nil, 2 }, "numbers are empty"},
 		"too many":           {func(p *record, _ *stored) { p.Numbers = make([]*stored, 257) }, "numbers are more than 256"},
-		"a begin below 1":    {func(p *record, _ *stored) { p.Begin = -1 }, "begin is none of the format"},
-		"a begin too wide":   {func(p *record, _ *stored) { p.Begin = 1_000_000 }, "begin is none of the format"},
+		"a begin below 1":    {func(p *record, _ *stored) { p.Begin = -1 }, "begin cannot be shown by the format"},
+		"a begin too wide":   {func(p *record, _ *stored) { p.Begin = 1_000_000 }, "begin cannot be shown by the format"},
 		"before the begin":   {func(p *record, _ *stored) { p.Begin = 2 }, "numbers do not follow those before them"},
 		"behind the begin":   {func(p *record, _ *stored) { p.Begin, p.First = 2, 3 }, "numbers do not follow those before them"},
 		"no first":           {func(p *record, _ *stored) { p.First = 0 }, "numbers do not follow those before them"},

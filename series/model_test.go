@@ -449,7 +449,7 @@ func (m *model) refuseBooks(b *raftlogv1.SeriesInBooks) string {
 	case !c.allotted(b.Last):
 		return "have a number that was not allotted"
 	case b.Last > 99:
-		return "have a number that is none of the format"
+		return "have a number that the format cannot show"
 	case b.LastDate != nil && format.Date(b.GetLastDate()).String()[:4] != b.Scope[0]:
 		return "have a last date that is not in the scope"
 	case beyond && ordered && b.LastDate == nil:
@@ -470,7 +470,7 @@ func (m *model) reconcile(now int64, scope []string, books []*raftlogv1.SeriesKe
 	for _, b := range books {
 		e := c.has(b.Number)
 		if e == nil {
-			return "numbers have one that is none of the scope"
+			return "numbers have one that the scope does not have"
 		}
 		_, _, other := m.find(b.Key)
 		switch {

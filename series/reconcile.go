@@ -85,7 +85,7 @@ func (c *scope) placed(books []*raftlogv1.SeriesKey) []*raftlogv1.SeriesKey {
 // judgeReconciled refuses what cannot be said of a number.
 func (v *View) judgeReconciled(c *scope, b *raftlogv1.SeriesKey) error {
 	if b.GetNumber() > c.last || c.at(b.GetNumber()).state == 0 {
-		return invalid("numbers", "have one that is none of the scope")
+		return invalid("numbers", "have one that the scope does not have")
 	}
 	r := c.at(b.GetNumber())
 	if b.GetKey() != "" {

@@ -89,7 +89,7 @@ func (x *contents) recordsOf(c *scope, p *raftlogv1.SeriesNumbersRecord) ([]reco
 	case p.GetAllotted() < 0 || p.GetAllotted() >= maxVersion || p.GetAllotted() == 0 && len(p.GetAllotments()) > 0:
 		return nil, invalid("allotted", "is out of range")
 	case p.GetBegin() < 0 || p.GetBegin() > most:
-		return nil, invalid("begin", "is none of the format")
+		return nil, invalid("begin", "cannot be shown by the format")
 	case count > slabSize:
 		return nil, invalid("numbers", "are more than 256")
 	case count == 0 && first != offsetOf(p)+1:

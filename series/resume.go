@@ -143,7 +143,7 @@ func (v *View) wrongBooks(c *scope, b *raftlogv1.SeriesInBooks) string {
 	case !allotted:
 		return "have a number that was not allotted"
 	case b.GetLast() < 1 || b.GetLast() > v.most():
-		return "have a number that is none of the format"
+		return "have a number that the format cannot show"
 	case last-c.last > MaxUnknown:
 		return "are more than 100,000 beyond a number that is known"
 	case b.LastDate != nil && !v.dated(c, format.Date(b.GetLastDate())):

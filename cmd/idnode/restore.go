@@ -31,7 +31,7 @@ func newRestoreCommand(a *app) *cobra.Command {
 		Use:   "restore FILE",
 		Short: "Merge a backup into a running cluster; nothing goes back",
 		Long: `Raises every counter of the cluster to what the backup has, and adds its claims and
-series. Nothing is lowered or removed, so restoring twice is restoring once, and
+series. Nothing is lowered or removed, so a restore can be repeated, and
 callers may go on meanwhile. Node tags that were given stay given. Remembered
 request ids are not restored. - is the standard input: it is copied into a
 temporary file ($TMPDIR), and needs --yes.
