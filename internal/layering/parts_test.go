@@ -197,9 +197,10 @@ var parts = []part{
 
 	// The use cases, which know no Raft, and the calls between nodes.
 	{
-		folder: "server/service", floor: 2, beside: []string{"server/etags", "server/reserve"}, not: []string{"cluster", "etag/boltetag"},
-		modules: []string{protobuf, uuid, xsync, xtime},
+		folder: "server/service", floor: 2, beside: []string{"server/admission", "server/etags", "server/reserve"},
+		not: []string{"cluster", "etag/boltetag"}, modules: []string{protobuf, uuid, xsync, xtime},
 	},
+	{folder: "server/admission", floor: 2, not: []string{"cluster", "etag"}, modules: []string{xtime}},
 	{folder: "server/reserve", floor: 2, not: []string{"cluster"}, modules: []string{protobuf}},
 	{folder: "server/etags", floor: 2, not: []string{"cluster", "etag/boltetag"}, modules: []string{protobuf}},
 	{folder: "server/calllog", floor: 2},

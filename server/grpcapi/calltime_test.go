@@ -12,6 +12,7 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/metrics"
 	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/server/service"
@@ -20,7 +21,7 @@ import (
 // changesOfMembers shows the contexts of what changes the membership.
 type changesOfMembers struct {
 	*backend
-	seen func(context.Context) service.Caller
+	seen func(context.Context) admission.Caller
 }
 
 func (c changesOfMembers) RemoveMember(ctx context.Context, tag string, force bool, principal *string) (uint64, error) {
@@ -45,13 +46,13 @@ func TestEveryCallHasAnEnd(t *testing.T) {
 	b := newBackend(t)
 	var ends []time.Time
 	endless := 0
-	caller := func(ctx context.Context) service.Caller {
+	caller := func(ctx context.Context) admission.Caller {
 		if end, ok := ctx.Deadline(); ok {
 			ends = append(ends, end)
 		} else {
 			endless++
 		}
-		return service.Caller{}
+		return admission.Caller{}
 	}
 	svc := service.New(service.Config{
 		Logger: slog.New(slog.DiscardHandler), CaughtUp: func() bool { return true },

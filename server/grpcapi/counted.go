@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/service"
@@ -49,12 +50,12 @@ func certificateEnded(ctx context.Context) error {
 
 // CallerOf returns the caller of a handler's context. principal names the other side of a
 // connection with TLS. Calls to which that does not matter do not ask, and pay nothing.
-func CallerOf(ctx context.Context, principal func(tls.ConnectionState) string) service.Caller {
+func CallerOf(ctx context.Context, principal func(tls.ConnectionState) string) admission.Caller {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
-		return service.Caller{}
+		return admission.Caller{}
 	}
-	caller := service.Caller{Address: p.Addr.String()}
+	caller := admission.Caller{Address: p.Addr.String()}
 	if info, ok := p.AuthInfo.(credentials.TLSInfo); ok {
 		caller.Principal = principal(info.State)
 	}

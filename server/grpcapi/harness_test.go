@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/metrics"
 	"github.com/idnode/idnode/server/peer"
@@ -111,7 +112,7 @@ func newService(t testing.TB, b *backend) *service.Service {
 		Logger: slog.New(slog.DiscardHandler), CaughtUp: func() bool { return true },
 		CallTimeout: service.DefaultCallTimeout, MaxInFlight: service.DefaultMaxInFlight,
 		Events: metrics.New("").Service(), ReserveTotal: func() *reserve.Total { return nil },
-		Caller:   func(context.Context) service.Caller { return service.Caller{} },
+		Caller:   func(context.Context) admission.Caller { return admission.Caller{} },
 		Proposer: b, Linearizer: b, State: b.State, Etags: b, Cluster: b,
 		Tag: func() (string, bool) { return "A", true }, Version: "test",
 		OwnReserves: func() []reserve.Left {

@@ -19,6 +19,7 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/metrics"
 	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/server/service"
@@ -217,7 +218,7 @@ func FuzzGenerateRequest(f *testing.F) {
 		Logger: slog.New(slog.DiscardHandler), CaughtUp: func() bool { return true },
 		CallTimeout: service.DefaultCallTimeout, MaxInFlight: service.DefaultMaxInFlight,
 		Events: metrics.New("").Service(), ReserveTotal: func() *reserve.Total { return nil },
-		Caller:   func(context.Context) service.Caller { return service.Caller{} },
+		Caller:   func(context.Context) admission.Caller { return admission.Caller{} },
 		Proposer: b, Linearizer: b, State: b.State, Etags: b, Cluster: b, Tag: func() (string, bool) { return "A", true },
 	})
 	server := services{Service: svc}

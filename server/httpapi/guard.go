@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/internal/bytesize"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/calllog"
@@ -161,11 +162,11 @@ func begin(held *budget.Connection, r *http.Request) (end func(), ok bool) {
 }
 
 func (g *guard) withCaller(r *http.Request) *http.Request {
-	caller := service.Caller{Address: r.RemoteAddr}
+	caller := admission.Caller{Address: r.RemoteAddr}
 	if r.TLS != nil && g.cfg.Principal != nil {
 		caller.Principal = g.cfg.Principal(*r.TLS)
 	}
-	return r.WithContext(service.WithCaller(r.Context(), caller))
+	return r.WithContext(admission.WithCaller(r.Context(), caller))
 }
 
 // recover ends a panic. One on purpose goes on: it breaks the connection.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/metrics"
 	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/server/service"
@@ -109,7 +110,7 @@ func (w *world) newServer(tag string, cfg Config, prefix string) *Server {
 		Logger: slog.New(slog.DiscardHandler), CaughtUp: func() bool { return true },
 		CallTimeout: service.DefaultCallTimeout, MaxInFlight: service.DefaultMaxInFlight,
 		Events: metrics.New("").Service(), ReserveTotal: func() *reserve.Total { return nil },
-		Caller:   func(context.Context) service.Caller { return service.Caller{} },
+		Caller:   func(context.Context) admission.Caller { return admission.Caller{} },
 		Proposer: w, Linearizer: w, State: w.State, Etags: p, Cluster: p,
 		Tag: func() (string, bool) { return tag, true }, ServerPrefix: prefix, Version: "v1", Hosts: []string{"a.example:7402", "ids.example"},
 	})

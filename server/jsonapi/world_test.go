@@ -25,6 +25,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/grpcapi"
 	"github.com/idnode/idnode/server/httpapi"
@@ -72,7 +73,7 @@ func newWorld(t testing.TB) *world {
 		OwnReserves: func() []reserve.Left { return nil },
 		Proposer:    w, Linearizer: w, State: w.State, Etags: w, Cluster: w, Version: "test",
 		Tag:    func() (string, bool) { return "A", true },
-		Caller: func(context.Context) service.Caller { return service.Caller{Principal: w.principal()} },
+		Caller: func(context.Context) admission.Caller { return admission.Caller{Principal: w.principal()} },
 	})
 	connections := peer.NewConnections(func(net.Conn, credentials.AuthInfo) *budget.Connection { return w.budget.Open("shop") })
 	cfg := grpcapi.Config{Observer: observer{w}, Logger: slog.New(slog.DiscardHandler)}
@@ -145,7 +146,7 @@ func (w *world) count(what string) {
 func (w *world) guard() {
 	w.t.Helper()
 	ops := rights.Role{Name: "operators", Principals: []string{"ops"}, Grants: []rights.Grant{{Database: rights.Any, Rights: rights.All}}}
-	ctx := service.WithCaller(context.Background(), service.Caller{Principal: "dns:ops"})
+	ctx := admission.WithCaller(context.Background(), admission.Caller{Principal: "dns:ops"})
 	if _, err := w.service.SetRoles(ctx, &idnodev1.SetRolesRequest{Table: service.Roles{Roles: []rights.Role{ops}}.Message()}); err != nil {
 		w.t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/fsm"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/etags"
 	"github.com/idnode/idnode/server/grpcapi"
 	"github.com/idnode/idnode/server/metrics"
@@ -241,7 +242,7 @@ func (n *Node) openServer() {
 }
 
 // openAudit returns nil for a node without an audit log.
-func (n *Node) openAudit() (service.Auditor, error) {
+func (n *Node) openAudit() (admission.Auditor, error) {
 	if n.cfg.Audit == "" {
 		return nil, nil
 	}
@@ -257,7 +258,7 @@ func (n *Node) openAudit() (service.Auditor, error) {
 	return log, nil
 }
 
-func callerOf(ctx context.Context) service.Caller { return grpcapi.CallerOf(ctx, tlsconf.Principal) }
+func callerOf(ctx context.Context) admission.Caller { return grpcapi.CallerOf(ctx, tlsconf.Principal) }
 
 func (n *Node) maxDatabases() int {
 	limit, _ := n.state.Setting("max-databases")

@@ -17,12 +17,12 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/calllog"
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/metrics"
 	"github.com/idnode/idnode/server/peer"
-	"github.com/idnode/idnode/server/service"
 	"github.com/idnode/idnode/server/tlsconf"
 )
 
@@ -161,7 +161,7 @@ func nameOf(principal, address string) string {
 }
 
 func senderOf(r *http.Request) string {
-	caller, _ := service.CallerOf(r.Context()) // The server gives each request a caller.
+	caller, _ := admission.CallerOf(r.Context()) // The server gives each request a caller.
 	return nameOf(caller.Principal, caller.Address)
 }
 

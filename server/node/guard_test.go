@@ -7,6 +7,7 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/service"
@@ -51,7 +52,7 @@ func TestANodeThatNobodyGuards(t *testing.T) {
 	if n, err = readyTo(t, c); err != nil {
 		t.Fatal(err)
 	}
-	ops := service.WithCaller(t.Context(), service.Caller{Principal: "dns:ops"})
+	ops := admission.WithCaller(t.Context(), admission.Caller{Principal: "dns:ops"})
 	all := rights.Role{Name: "all", Principals: []string{"ops"}, Grants: []rights.Grant{{Database: rights.Any, Rights: rights.Cluster}}}
 	if _, err := n.service.SetRoles(ops, &idnodev1.SetRolesRequest{Table: service.Roles{Roles: []rights.Role{all}}.Message()}); err != nil {
 		t.Fatal(err)

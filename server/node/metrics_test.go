@@ -15,6 +15,7 @@ import (
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/freeport"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/service"
 	"github.com/idnode/idnode/server/tlsconf"
@@ -453,7 +454,7 @@ func TestMetricsNameNoDatabases(t *testing.T) {
 			n.url = "http://" + n.MetricsAddr()
 		}
 		n.ready()
-		ops := service.WithCaller(context.Background(), service.Caller{Principal: "dns:ops"})
+		ops := admission.WithCaller(context.Background(), admission.Caller{Principal: "dns:ops"})
 		if _, err := n.service.Generate(ops, &idnodev1.GenerateRequest{Database: "shop", Template: "users/"}); err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
@@ -43,12 +44,12 @@ func (m *members) AddMember(ctx context.Context, req *peerv1.JoinRequest, prove 
 	}
 	if err != nil {
 		m.refusals.Do(func() {
-			who := m.caller(ctx)
+			who := m.Caller(ctx)
 			m.logger.WarnContext(ctx, "a node that asks to join is refused", "tag", n.GetTag(), "principal", who.Principal, "address",
 				who.Address, "error", err)
 		})
 		if r := op.RefusalOf(err); r.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED {
-			m.recordDenial(ctx, "Join", r.GetDetail())
+			m.RecordDenial(ctx, "Join", r.GetDetail())
 		}
 		return err
 	}
@@ -57,16 +58,16 @@ func (m *members) AddMember(ctx context.Context, req *peerv1.JoinRequest, prove 
 		return err
 	}
 	var failed error // In the words that the newcomer understands.
-	err = m.audited(ctx, audit.Record{Event: audit.EventAddMember, Name: n.GetTag(), After: asks}, func() (change, error) {
+	err = m.Audited(ctx, audit.Record{Event: audit.EventAddMember, Name: n.GetTag(), After: asks}, func() (admission.Change, error) {
 		var added *raftlogv1.Member
 		err := m.proposeAsCaller(ctx, false, false, func(principal *string) error {
 			added, failed = add(hash, principal)
 			return failed
 		})
 		if err != nil {
-			return change{}, err
+			return admission.Change{}, err
 		}
-		return change{after: memberOf(added, m.cluster.Status())}, nil
+		return admission.Change{After: memberOf(added, m.cluster.Status())}, nil
 	})
 	return cmp.Or(failed, err)
 }
@@ -110,7 +111,7 @@ func (m *members) checkNewcomer(ctx context.Context, n *raftlogv1.Member, hash [
 	if hash != nil {
 		return refusedAs(m.state.CheckJoinToken(hash, n.GetTag()))
 	}
-	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
+	if err := m.Authorize(ctx, rights.Cluster, "", ""); err != nil {
 		// As the state would word it, so that the newcomer need not tell the two apart.
 		return refusedAs(&raftlogv1.Refusal{
 			Reason: raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED,
@@ -137,7 +138,7 @@ const (
 
 // CreateJoinToken makes a token with which one node can join, once. Only its hash is stored.
 func (m *members) CreateJoinToken(ctx context.Context, req *idnodev1.CreateJoinTokenRequest) (*idnodev1.CreateJoinTokenResponse, error) {
-	return call(ctx, m.calls, "CreateJoinToken", req, m.createJoinToken)
+	return admission.Call(ctx, m.Control, "CreateJoinToken", req, m.createJoinToken)
 }
 
 func (m *members) createJoinToken(ctx context.Context, req *idnodev1.CreateJoinTokenRequest) (*idnodev1.CreateJoinTokenResponse, error) {
@@ -151,7 +152,7 @@ func (m *members) createJoinToken(ctx context.Context, req *idnodev1.CreateJoinT
 		return nil, apierror.Invalid(apierror.ReasonInvalidRequest, "valid_for", "a token is valid for one second to %s, not %s", maxTokenTime,
 			valid)
 	}
-	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
+	if err := m.Authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return nil, err
 	}
 	token, expires := rand.Text(), time.Now().Add(valid)

@@ -13,6 +13,7 @@ import (
 	"github.com/idnode/idnode/backup"
 	"github.com/idnode/idnode/client/idnodev1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
@@ -21,7 +22,7 @@ import (
 const maxBackups = 4
 
 type backups struct {
-	base
+	*base
 	version string
 	// running is the number of backups being written, and of has the names of their callers.
 	running atomic.Int64
@@ -31,9 +32,10 @@ type backups struct {
 // Backup writes a backup file: the state at one log index. The node continues to serve. The file
 // is valid only if the error is nil.
 func (b *backups) Backup(ctx context.Context, consistency idnodev1.Consistency, to io.Writer) error {
-	_, err := untimedCall(ctx, b.calls, "Backup", consistency, func(ctx context.Context, consistency idnodev1.Consistency) (struct{}, error) {
-		return struct{}{}, b.backup(ctx, consistency, to)
-	})
+	_, err := admission.UntimedCall(ctx, b.Control, "Backup", consistency,
+		func(ctx context.Context, consistency idnodev1.Consistency) (struct{}, error) {
+			return struct{}{}, b.backup(ctx, consistency, to)
+		})
 	return err
 }
 
@@ -44,7 +46,7 @@ func (b *backups) backup(ctx context.Context, consistency idnodev1.Consistency, 
 		return err
 	}
 	// Settled first, so that roles that were set meanwhile guard the state.
-	if err := b.authorize(ctx, rights.Backup, "", ""); err != nil {
+	if err := b.Authorize(ctx, rights.Backup, "", ""); err != nil {
 		return err
 	}
 	if who := b.Principal(ctx); who != "" {
@@ -57,10 +59,10 @@ func (b *backups) backup(ctx context.Context, consistency idnodev1.Consistency, 
 	if b.running.Add(1) > maxBackups {
 		return apierror.Exhausted(apierror.ReasonOverloaded, "this node is writing as many backups as it may", apierror.RetryQuorum, nil)
 	}
-	return b.audited(ctx, audit.Record{Event: audit.EventBackup}, func() (change, error) {
+	return b.Audited(ctx, audit.Record{Event: audit.EventBackup}, func() (admission.Change, error) {
 		out := &backup.Counted{Writer: to}
 		index, err := b.writeBackup(ctx, out)
-		return change{index: index, after: audit.Copied{Bytes: out.Bytes}, partly: out.Bytes > 0}, interrupted(err)
+		return admission.Change{Index: index, After: audit.Copied{Bytes: out.Bytes}, Partly: out.Bytes > 0}, interrupted(err)
 	})
 }
 
@@ -93,13 +95,13 @@ func (b *backups) whileServing(ctx context.Context, record func(*raftlogv1.Snaps
 	judged := ^uint64(0) // None: roles may have been set since the caller was judged.
 	return func(m *raftlogv1.SnapshotRecord) error {
 		if now := b.state.Roles().SetAt; now != judged {
-			if err := b.authorize(ctx, rights.Backup, "", ""); err != nil {
+			if err := b.Authorize(ctx, rights.Backup, "", ""); err != nil {
 				return err
 			}
 			judged = now
 		}
 		switch {
-		case b.draining.Load():
+		case b.Draining():
 			return apierror.Stopping(nil)
 		case ctx.Err() != nil:
 			return ctx.Err()

@@ -13,12 +13,13 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
 // as returns the context of a caller.
 func as(principal string) context.Context {
-	return WithCaller(context.Background(), Caller{Principal: principal, Address: "192.0.2.1:9"})
+	return admission.WithCaller(context.Background(), admission.Caller{Principal: principal, Address: "192.0.2.1:9"})
 }
 
 // everything is a role for operators, and shop one for those of a shop.
@@ -497,14 +498,14 @@ func TestRightsOfACaller(t *testing.T) {
 	check("without roles and administrators", open.Rights(as(""), "", ""), all)
 	check("an administrator", guarded.Rights(as("ops"), "shop", "orders"), all)
 	check("somebody else", guarded.Rights(as("shop"), "shop", "orders"), all&^rights.Guarded)
-	check("somebody else, within a database", guarded.rightsWithin(as("shop"), "shop"), all&^rights.Guarded)
+	check("somebody else, within a database", guarded.numbers.RightsWithin(as("shop"), "shop"), all&^rights.Guarded)
 
 	guarded.setRoles(t, everything(), shop(rights.Seed|rights.Force))
 	check("an operator", guarded.Rights(as("ops"), "", ""), everything().Grants[0].Rights)
 	check("a shop", guarded.Rights(as("shop"), "SHOP", "ORDERS/de"), rights.Seed|rights.Force)
 	check("a shop, on another name", guarded.Rights(as("shop"), "shop", "bills"), 0)
 	check("a shop, on the cluster", guarded.Rights(as("shop"), "", ""), 0)
-	check("a shop, within its database", guarded.rightsWithin(as("shop"), "Shop"), rights.Seed|rights.Force)
-	check("a shop, within another", guarded.rightsWithin(as("shop"), "default"), 0)
-	check("a stranger", guarded.rightsWithin(as("stranger"), "shop"), 0)
+	check("a shop, within its database", guarded.numbers.RightsWithin(as("shop"), "Shop"), rights.Seed|rights.Force)
+	check("a shop, within another", guarded.numbers.RightsWithin(as("shop"), "default"), 0)
+	check("a stranger", guarded.numbers.RightsWithin(as("stranger"), "shop"), 0)
 }

@@ -8,16 +8,17 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
 type claims struct {
-	base
+	*base
 }
 
 // Claim records a finished id in the cluster: the first claim wins.
 func (c *claims) Claim(ctx context.Context, req *idnodev1.ClaimRequest) (*idnodev1.ClaimResponse, error) {
-	return untimedCall(ctx, c.calls, "Claim", req, c.claim)
+	return admission.UntimedCall(ctx, c.Control, "Claim", req, c.claim)
 }
 
 func (c *claims) claim(ctx context.Context, req *idnodev1.ClaimRequest) (*idnodev1.ClaimResponse, error) {
@@ -44,7 +45,7 @@ func (c *claims) claim(ctx context.Context, req *idnodev1.ClaimRequest) (*idnode
 
 // claimKey claims an id whose form was checked. Database and id are folded.
 func (c *claims) claimKey(ctx context.Context, database, id string, request *op.RequestKey) (uint64, error) {
-	if err := c.allow(ctx, rights.Claims, target{targetClaim, database, id}, 1); err != nil {
+	if err := c.Allow(ctx, rights.Claims, admission.Target{Kind: admission.TargetClaim, Database: database, Name: id}, 1); err != nil {
 		return 0, err
 	}
 	result, err := c.propose(ctx, op.Envelope{Database: database, Request: request}, &raftlogv1.Claim{Id: id}, false)
@@ -56,7 +57,7 @@ func (c *claims) claimKey(ctx context.Context, database, id string, request *op.
 
 // Release frees a claimed id.
 func (c *claims) Release(ctx context.Context, req *idnodev1.ReleaseRequest) (*idnodev1.ReleaseResponse, error) {
-	return untimedCall(ctx, c.calls, "Release", req, c.release)
+	return admission.UntimedCall(ctx, c.Control, "Release", req, c.release)
 }
 
 func (c *claims) release(ctx context.Context, req *idnodev1.ReleaseRequest) (*idnodev1.ReleaseResponse, error) {
@@ -71,7 +72,7 @@ func (c *claims) release(ctx context.Context, req *idnodev1.ReleaseRequest) (*id
 	if err := checkFolded(key, docid.MaxIDBytes, apierror.ReasonInvalidID, "id"); err != nil {
 		return nil, err
 	}
-	e, err := c.prepare(ctx, req.GetRequestId(), rights.Claims, target{targetNothing, database, key}, 0, func() fingerprint {
+	e, err := c.prepare(ctx, req.GetRequestId(), rights.Claims, admission.Target{Database: database, Name: key}, 0, func() fingerprint {
 		return newFingerprint("Release").text(req.GetDatabase()).text(req.GetId())
 	})
 	if err != nil {

@@ -135,7 +135,7 @@ func TestDrain(t *testing.T) {
 	w.Set(func(f *fsmtest.Faults) { f.Gate = block })
 	ended := make(chan error, 1)
 	go func() { ended <- callNext(&idnodev1.NextIdentityRequest{Name: "u"})(n) }()
-	await(t, func() bool { return n.inFlight.Load() == 1 })
+	await(t, func() bool { return n.InFlight() == 1 })
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
 	if err := n.Drain(ctx); err == nil {

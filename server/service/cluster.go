@@ -19,6 +19,7 @@ import (
 	"github.com/idnode/idnode/fsm"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/reserve"
 )
 
@@ -138,7 +139,7 @@ type Status struct {
 }
 
 type members struct {
-	base
+	*base
 	cluster Cluster
 	version string
 	hosts   []string
@@ -286,7 +287,7 @@ func roleOf(m *raftlogv1.Member, status ClusterStatus) idnodev1.Role {
 
 // ListMembers lists the members.
 func (m *members) ListMembers(ctx context.Context, req *idnodev1.ListMembersRequest) (*idnodev1.ListMembersResponse, error) {
-	return call(ctx, m.calls, "ListMembers", req, m.listMembers)
+	return admission.Call(ctx, m.Control, "ListMembers", req, m.listMembers)
 }
 
 func (m *members) listMembers(ctx context.Context, req *idnodev1.ListMembersRequest) (*idnodev1.ListMembersResponse, error) {
@@ -359,16 +360,16 @@ func (m *members) changeMember(
 	if err := checkNodeTag(record.Name); err != nil {
 		return 0, err
 	}
-	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
+	if err := m.Authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return 0, err
 	}
-	err = m.audited(ctx, record, func() (done change, err error) {
-		done.before, done.after = m.memberByTag(record.Name), after
+	err = m.Audited(ctx, record, func() (done admission.Change, err error) {
+		done.Before, done.After = m.memberByTag(record.Name), after
 		err = m.proposeAsCaller(ctx, false, false, func(principal *string) (err error) {
 			index, err = do(principal)
 			return err
 		})
-		done.index = index
+		done.Index = index
 		return done, err
 	})
 	return index, err
@@ -410,7 +411,7 @@ func (m *members) transfer(ctx context.Context, req *idnodev1.TransferLeadership
 			return nil, err
 		}
 	}
-	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
+	if err := m.Authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return nil, err
 	}
 	leader, err := m.cluster.Transfer(ctx, req.GetTag())
@@ -432,7 +433,7 @@ func changeMembers[Request, Response any](
 	defer cancel()
 	res, err := do(within, req)
 	if err != nil {
-		return nil, m.finish(ctx, useCase, err)
+		return nil, m.Finish(ctx, useCase, err)
 	}
 	return res, nil
 }

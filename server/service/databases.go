@@ -13,19 +13,20 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/etags"
 	"github.com/idnode/idnode/server/reserve"
 )
 
 // databases lists the databases of this node's state, and its own counters in them.
 type databases struct {
-	base
+	*base
 	own func() []etags.Progress
 }
 
 // ListDatabases lists the databases that have names.
 func (d *databases) ListDatabases(ctx context.Context, req *idnodev1.ListDatabasesRequest) (*idnodev1.ListDatabasesResponse, error) {
-	return call(ctx, d.calls, "ListDatabases", req, d.listDatabases)
+	return admission.Call(ctx, d.Control, "ListDatabases", req, d.listDatabases)
 }
 
 func (d *databases) listDatabases(ctx context.Context, req *idnodev1.ListDatabasesRequest) (*idnodev1.ListDatabasesResponse, error) {
@@ -40,7 +41,7 @@ func (d *databases) listDatabases(ctx context.Context, req *idnodev1.ListDatabas
 
 // DeleteDatabase forgets names of a database, as many as one entry may.
 func (d *databases) DeleteDatabase(ctx context.Context, req *idnodev1.DeleteDatabaseRequest) (*idnodev1.DeleteDatabaseResponse, error) {
-	return call(ctx, d.calls, "DeleteDatabase", req, d.deleteDatabase)
+	return admission.Call(ctx, d.Control, "DeleteDatabase", req, d.deleteDatabase)
 }
 
 func (d *databases) deleteDatabase(ctx context.Context, req *idnodev1.DeleteDatabaseRequest) (*idnodev1.DeleteDatabaseResponse, error) {
@@ -48,7 +49,7 @@ func (d *databases) deleteDatabase(ctx context.Context, req *idnodev1.DeleteData
 	if err != nil {
 		return nil, err
 	}
-	if err := d.authorize(ctx, rights.Cluster, database, ""); err != nil {
+	if err := d.Authorize(ctx, rights.Cluster, database, ""); err != nil {
 		return nil, err
 	}
 	record := audit.Record{Event: audit.EventDatabaseDelete, Database: database}
@@ -60,7 +61,7 @@ func (d *databases) deleteDatabase(ctx context.Context, req *idnodev1.DeleteData
 
 // ListOwnEtags lists the etag counters of the node asked; other nodes do not have them.
 func (d *databases) ListOwnEtags(ctx context.Context, req *idnodev1.ListDatabasesRequest) (Page[etags.Progress], error) {
-	return call(ctx, d.calls, "ListOwnEtags", req, d.listOwnEtags)
+	return admission.Call(ctx, d.Control, "ListOwnEtags", req, d.listOwnEtags)
 }
 
 func (d *databases) listOwnEtags(ctx context.Context, req *idnodev1.ListDatabasesRequest) (Page[etags.Progress], error) {
@@ -69,7 +70,7 @@ func (d *databases) listOwnEtags(ctx context.Context, req *idnodev1.ListDatabase
 
 // ListReserves lists the reserves of the node asked, of all databases.
 func (r *ranges) ListReserves(ctx context.Context, req *idnodev1.ListReservesRequest) (*idnodev1.ListReservesResponse, error) {
-	return call(ctx, r.calls, "ListReserves", req, r.listReserves)
+	return admission.Call(ctx, r.Control, "ListReserves", req, r.listReserves)
 }
 
 func (r *ranges) listReserves(ctx context.Context, req *idnodev1.ListReservesRequest) (*idnodev1.ListReservesResponse, error) {
@@ -87,10 +88,10 @@ func (r *ranges) listReserves(ctx context.Context, req *idnodev1.ListReservesReq
 
 // pageOfAll returns a page of all's results, of every database, in order of their folded names.
 func pageOfAll[T any](
-	ctx context.Context, b base, what listing, prefix string, req paged, all func() []T, name func(T) string,
+	ctx context.Context, b *base, what listing, prefix string, req paged, all func() []T, name func(T) string,
 ) (Page[T], error) {
 	// The names of databases are a matter of the whole cluster.
-	if err := b.authorize(ctx, rights.Read, "", ""); err != nil {
+	if err := b.Authorize(ctx, rights.Read, "", ""); err != nil {
 		return Page[T]{}, err
 	}
 	if err := checkPrefix(prefix); err != nil {

@@ -3,8 +3,8 @@
 // A use case checks its request against limits and forms, folds the names in it, builds an
 // operation of the replicated log, has it proposed, and turns the result into an answer; or it
 // reads the local state, after making sure that the state is new enough. The package also owns
-// the translation of all errors into *apierror.Error, the keys under which request ids are remembered,
-// page tokens, and the limit on calls in flight.
+// the translation of all errors into *apierror.Error, the keys under which request ids are remembered, and page
+// tokens. Package admission decides before whether a call is made.
 //
 // A Service consists of groups of use cases, such as identities or members. Each has its own
 // data, and embeds base.

@@ -11,6 +11,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/identity"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
@@ -28,14 +29,14 @@ const (
 
 // ids are the use cases that make ids from templates.
 type ids struct {
-	base
+	*base
 	identities *identities
 	claims     *claims
 }
 
 // Generate makes ids from a template.
 func (g *ids) Generate(ctx context.Context, req *idnodev1.GenerateRequest) (*idnodev1.GenerateResponse, error) {
-	return untimedCall(ctx, g.calls, "Generate", req, g.generate)
+	return admission.UntimedCall(ctx, g.Control, "Generate", req, g.generate)
 }
 
 func (g *ids) generate(ctx context.Context, req *idnodev1.GenerateRequest) (*idnodev1.GenerateResponse, error) {
@@ -63,12 +64,13 @@ func (g *ids) generate(ctx context.Context, req *idnodev1.GenerateRequest) (*idn
 	}
 	switch template.Kind {
 	case docid.GUID:
-		if err := g.allowTemplate(ctx, "", target{targetNothing, database, ""}, count); err != nil {
+		if err := g.allowTemplate(ctx, "", admission.Target{Database: database}, count); err != nil {
 			return nil, err
 		}
 		return g.guids(database, count, req.GetTimeOrdered())
 	case docid.ServerSide:
-		if err := g.allowTemplate(ctx, req.GetTemplate(), target{targetDatabase, database, ""}, count); err != nil {
+		what := admission.Target{Kind: admission.TargetDatabase, Database: database}
+		if err := g.allowTemplate(ctx, req.GetTemplate(), what, count); err != nil {
 			return nil, err
 		}
 		return g.serverSide(req, database, count)
@@ -83,13 +85,13 @@ func (g *ids) generate(ctx context.Context, req *idnodev1.GenerateRequest) (*idn
 
 // allowTemplate refuses ids that the caller has no right to, or that are beyond its
 // limits. It folds the template itself, if there are roles.
-func (g *ids) allowTemplate(ctx context.Context, template string, what target, count int64) error {
+func (g *ids) allowTemplate(ctx context.Context, template string, what admission.Target, count int64) error {
 	if g.state.Roles().Table.Set() {
-		if err := g.authorize(ctx, rights.Generate, what.database, docid.Fold(template)); err != nil {
+		if err := g.Authorize(ctx, rights.Generate, what.Database, docid.Fold(template)); err != nil {
 			return err
 		}
 	}
-	return g.limit(ctx, what, count)
+	return g.Limit(ctx, what, count)
 }
 
 // inTemplate names the template as the field at fault where the state names a part of it.
@@ -204,7 +206,7 @@ func (g *ids) identity(
 	if err := checkFolded(name, docid.MaxNameBytes, apierror.ReasonInvalidID, "template"); err != nil {
 		return nil, err
 	}
-	if err := g.allowTemplate(ctx, name, target{targetIdentity, database, name}, count); err != nil {
+	if err := g.allowTemplate(ctx, name, admission.Target{Kind: admission.TargetIdentity, Database: database, Name: name}, count); err != nil {
 		return nil, err
 	}
 	taken, err := g.identities.take(ctx, takeValues{
@@ -247,7 +249,7 @@ func (g *ids) semantic(
 		NodeTag: g.tag.confirmed(),
 	}
 	if !req.GetClaim() {
-		if err := g.allowTemplate(ctx, req.GetTemplate(), target{targetNothing, database, ""}, 1); err != nil {
+		if err := g.allowTemplate(ctx, req.GetTemplate(), admission.Target{Database: database}, 1); err != nil {
 			return nil, err
 		}
 		g.events.issued(database, docid.Semantic, "", 1)
@@ -258,7 +260,7 @@ func (g *ids) semantic(
 		return nil, err
 	}
 	// To claim is another right, which claimKey asks for, and the state again.
-	if err := g.authorize(ctx, rights.Generate, database, id); err != nil {
+	if err := g.Authorize(ctx, rights.Generate, database, id); err != nil {
 		return nil, err
 	}
 	index, err := g.claims.claimKey(ctx, database, id, key)

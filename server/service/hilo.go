@@ -17,6 +17,7 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/hilo"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/reserve"
 )
@@ -25,7 +26,7 @@ import (
 const tokenBytes = 8
 
 type ranges struct {
-	base
+	*base
 	serverPrefix string
 	// reserves may be nil; answered are the calls that it answered.
 	reserves    Reserves
@@ -41,7 +42,7 @@ func (r *ranges) NextRange(ctx context.Context, req *idnodev1.NextRangeRequest) 
 // NextRangeUpTo is NextRange, and refuses a range that would end above maxHigh, unless that
 // is 0.
 func (r *ranges) NextRangeUpTo(ctx context.Context, req *idnodev1.NextRangeRequest, maxHigh int64) (*idnodev1.NextRangeResponse, error) {
-	return untimedCall(ctx, r.calls, "NextRange", &wantedRange{NextRangeRequest: req, maxHigh: maxHigh}, r.nextRange)
+	return admission.UntimedCall(ctx, r.Control, "NextRange", &wantedRange{NextRangeRequest: req, maxHigh: maxHigh}, r.nextRange)
 }
 
 // wantedRange is a request for a range. The fields after the first two are set once it was checked.
@@ -74,7 +75,8 @@ func (r *ranges) nextRange(ctx context.Context, w *wantedRange) (*idnodev1.NextR
 	}
 	w.before = r.state.AppliedIndex()
 	// How many numbers there will be is not known yet: the rest is counted after.
-	if err := r.allow(ctx, rights.Ranges, target{targetTag, w.database, docid.Fold(w.GetTag())}, 1); err != nil {
+	what := admission.Target{Kind: admission.TargetTag, Database: w.database, Name: docid.Fold(w.GetTag())}
+	if err := r.Allow(ctx, rights.Ranges, what, 1); err != nil {
 		return nil, err
 	}
 	if w.next, err = r.rangePayload(w); err != nil {
@@ -85,7 +87,7 @@ func (r *ranges) nextRange(ctx context.Context, w *wantedRange) (*idnodev1.NextR
 		return nil, err
 	}
 	if w.owed > 0 {
-		r.limitsOf(ctx).debit(time.Now(), w.owed)
+		r.LimitsOf(ctx).Debit(time.Now(), w.owed)
 	}
 	r.events.rangeIssued(w.database, docid.Fold(w.GetTag()), got.GetHigh()-got.GetLow()+1)
 	return got, nil
@@ -209,14 +211,14 @@ func rangePrefix(tag, separator, serverPrefix string) string {
 // ReturnRange returns the unused rest of a range. A return that is late, repeated, foreign or not
 // of the newest range is no error.
 func (r *ranges) ReturnRange(ctx context.Context, req *idnodev1.ReturnRangeRequest) (*idnodev1.ReturnRangeResponse, error) {
-	return untimedCall(ctx, r.calls, "ReturnRange", returnedRange{req, checkReturn(req)}, r.returnRange)
+	return admission.UntimedCall(ctx, r.Control, "ReturnRange", returnedRange{req, checkReturn(req)}, r.returnRange)
 }
 
 // ReturnRangeByHigh is ReturnRange for a protocol that carries neither the first number of a
 // range nor its token. The range is then matched by its last number and its holder: callers with
 // the same name, as all have without TLS, can return each other's.
 func (r *ranges) ReturnRangeByHigh(ctx context.Context, req *idnodev1.ReturnRangeRequest) (*idnodev1.ReturnRangeResponse, error) {
-	return untimedCall(ctx, r.calls, "ReturnRange", returnedRange{req, checkReturned(req)}, r.returnRange)
+	return admission.UntimedCall(ctx, r.Control, "ReturnRange", returnedRange{req, checkReturned(req)}, r.returnRange)
 }
 
 type returnedRange struct {
@@ -233,7 +235,7 @@ func (r *ranges) returnRange(ctx context.Context, req returnedRange) (*idnodev1.
 	if req.wrong != nil {
 		return nil, req.wrong
 	}
-	e, err := r.prepare(ctx, req.GetRequestId(), rights.Ranges, target{targetNothing, database, tag}, 0, func() fingerprint {
+	e, err := r.prepare(ctx, req.GetRequestId(), rights.Ranges, admission.Target{Database: database, Name: tag}, 0, func() fingerprint {
 		return newFingerprint("ReturnRange").text(req.GetDatabase()).text(req.GetTag()).
 			number(req.GetLow()).number(req.GetHigh()).number(req.GetLast()).text(string(req.GetToken()))
 	})
@@ -253,7 +255,7 @@ func (r *ranges) returnRange(ctx context.Context, req returnedRange) (*idnodev1.
 	returned := result.GetHiloReturn()
 	if returned.GetReturned() {
 		if result.GetLogIndex() > before { // Otherwise it was given back the first time.
-			r.limitsOf(ctx).giveBack(time.Now(), req.GetHigh()-req.GetLast())
+			r.LimitsOf(ctx).GiveBack(time.Now(), req.GetHigh()-req.GetLast())
 		}
 		r.events.RangeReturned(database, req.GetHigh()-req.GetLast())
 	}
@@ -294,7 +296,7 @@ func checkReturned(req *idnodev1.ReturnRangeRequest) error {
 
 // SetHiLo raises the counter of a tag if it still has the expected value.
 func (r *ranges) SetHiLo(ctx context.Context, req *idnodev1.SetHiLoRequest) (*idnodev1.SetHiLoResponse, error) {
-	return call(ctx, r.calls, "SetHiLo", req, r.setHiLo)
+	return admission.Call(ctx, r.Control, "SetHiLo", req, r.setHiLo)
 }
 
 func (r *ranges) setHiLo(ctx context.Context, req *idnodev1.SetHiLoRequest) (*idnodev1.SetHiLoResponse, error) {
@@ -314,7 +316,7 @@ func (r *ranges) setHiLo(ctx context.Context, req *idnodev1.SetHiLoRequest) (*id
 		return nil, apierror.Invalid(apierror.ReasonInvalidMax, "max",
 			"max %d is lower than the expected value %d: a counter only rises this way", largest, expected)
 	}
-	need, what := r.toRaise(uint64(largest-expected)), target{targetTag, database, tag}
+	need, what := r.toRaise(uint64(largest-expected)), admission.Target{Kind: admission.TargetTag, Database: database, Name: tag}
 	e, err := r.prepare(ctx, req.GetRequestId(), need, what, 1, func() fingerprint {
 		return newFingerprint("SetHiLo").text(req.GetDatabase()).text(req.GetTag()).number(largest).number(expected)
 	})

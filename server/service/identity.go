@@ -10,18 +10,20 @@ import (
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/identity"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
 type identities struct {
-	base
+	*base
 }
 
 // NextIdentity takes the next values of an identity.
 func (i *identities) NextIdentity(ctx context.Context, req *idnodev1.NextIdentityRequest) (*idnodev1.NextIdentityResponse, error) {
-	return untimedCall(ctx, i.calls, "NextIdentity", req, i.nextIdentity)
+	return admission.UntimedCall(ctx, i.Control, "NextIdentity", req, i.nextIdentity)
 }
 
 func (i *identities) nextIdentity(ctx context.Context, req *idnodev1.NextIdentityRequest) (*idnodev1.NextIdentityResponse, error) {
@@ -46,14 +48,14 @@ func (i *identities) NextIdentities(ctx context.Context, reqs []*idnodev1.NextId
 		}
 		return principal
 	}
-	caller, entered := i.limitsOf(ctx), 0
+	caller, entered := i.LimitsOf(ctx), 0
 	defer func() {
 		for range entered {
-			i.leave(caller)
+			i.Leave(caller)
 		}
 	}()
 	for n, req := range reqs {
-		if err := i.admit(caller); err != nil {
+		if err := i.Admit(caller); err != nil {
 			errs[n] = err
 			continue
 		}
@@ -72,7 +74,7 @@ func (i *identities) NextIdentities(ctx context.Context, reqs []*idnodev1.NextId
 			taken, errs[n] = i.take(ctx, values[n])
 		}
 		if errs[n] != nil {
-			errs[n] = i.finish(ctx, "NextIdentity", proposalError(errs[n], reqs[n].GetRequestId() != nil))
+			errs[n] = i.Finish(ctx, "NextIdentity", proposalError(errs[n], reqs[n].GetRequestId() != nil))
 			continue
 		}
 		responses[n] = taken.response()
@@ -101,7 +103,8 @@ func (i *identities) toTake(ctx context.Context, r *idnodev1.NextIdentityRequest
 	if err != nil {
 		return takeValues{}, err
 	}
-	if err := i.allow(ctx, rights.Generate, target{targetIdentity, database, name}, count); err != nil {
+	what := admission.Target{Kind: admission.TargetIdentity, Database: database, Name: name}
+	if err := i.Allow(ctx, rights.Generate, what, count); err != nil {
 		return takeValues{}, err
 	}
 	return takeValues{Envelope: op.Envelope{Database: database, Request: key}, name: name, separator: separator, count: count}, nil
@@ -109,7 +112,7 @@ func (i *identities) toTake(ctx context.Context, r *idnodev1.NextIdentityRequest
 
 // SeedIdentity moves the last used value of an identity.
 func (i *identities) SeedIdentity(ctx context.Context, req *idnodev1.SeedIdentityRequest) (*idnodev1.SeedIdentityResponse, error) {
-	return call(ctx, i.calls, "SeedIdentity", req, i.seedIdentity)
+	return admission.Call(ctx, i.Control, "SeedIdentity", req, i.seedIdentity)
 }
 
 func (i *identities) seedIdentity(ctx context.Context, req *idnodev1.SeedIdentityRequest) (*idnodev1.SeedIdentityResponse, error) {
@@ -117,7 +120,8 @@ func (i *identities) seedIdentity(ctx context.Context, req *idnodev1.SeedIdentit
 	if err != nil {
 		return nil, err
 	}
-	need, what := withForce(i.toRaise(i.raisedBy(req, database, name)), req.GetForce()), target{targetIdentity, database, name}
+	need := withForce(i.toRaise(i.raisedBy(req, database, name)), req.GetForce())
+	what := admission.Target{Kind: admission.TargetIdentity, Database: database, Name: name}
 	e, err := i.prepare(ctx, req.GetRequestId(), need, what, 1, func() fingerprint {
 		return newFingerprint("SeedIdentity").text(req.GetDatabase()).text(req.GetName()).
 			number(req.GetValue()).flag(req.GetForce()).optional(req.Expected)
@@ -153,7 +157,7 @@ func (i *identities) raisedBy(req *idnodev1.SeedIdentityRequest, database, name 
 // DeleteIdentity hides an identity, or forgets it, and returns the last used value at
 // that moment.
 func (i *identities) DeleteIdentity(ctx context.Context, req *idnodev1.DeleteIdentityRequest) (*idnodev1.DeleteIdentityResponse, error) {
-	return call(ctx, i.calls, "DeleteIdentity", req, i.deleteIdentity)
+	return admission.Call(ctx, i.Control, "DeleteIdentity", req, i.deleteIdentity)
 }
 
 func (i *identities) deleteIdentity(ctx context.Context, req *idnodev1.DeleteIdentityRequest) (*idnodev1.DeleteIdentityResponse, error) {
@@ -162,7 +166,7 @@ func (i *identities) deleteIdentity(ctx context.Context, req *idnodev1.DeleteIde
 		return nil, err
 	}
 	need := withForce(rights.Delete, req.GetForget())
-	e, err := i.prepare(ctx, req.GetRequestId(), need, target{targetNothing, database, name}, 0, func() fingerprint {
+	e, err := i.prepare(ctx, req.GetRequestId(), need, admission.Target{Database: database, Name: name}, 0, func() fingerprint {
 		return newFingerprint("DeleteIdentity").text(req.GetDatabase()).text(req.GetName()).flag(req.GetForget())
 	})
 	if err != nil {
@@ -177,6 +181,13 @@ func (i *identities) deleteIdentity(ctx context.Context, req *idnodev1.DeleteIde
 		return last.GetValue(), nil
 	})
 	return &idnodev1.DeleteIdentityResponse{Value: last.GetValue(), LogIndex: last.GetLogIndex()}, err
+}
+
+// toRaise returns the rights to raise a counter by so many numbers. Without roles a raise by more
+// than NextRange takes is guarded like force: it may leave no numbers, and a HiLo counter cannot be
+// lowered. With roles the right to seed is enough.
+func (b *base) toRaise(by uint64) rights.Right {
+	return withForce(rights.Seed, by > hilo.MaxAhead && !b.state.Roles().Table.Set())
 }
 
 // withForce returns the rights that a call needs that may be made by force.

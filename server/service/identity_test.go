@@ -190,7 +190,7 @@ func TestNextIdentities(t *testing.T) {
 	wantError(t, errs[2], apierror.CodeInvalidArgument, apierror.ReasonInvalidName, "name")
 	wantError(t, errs[5], apierror.CodeAlreadyExists, apierror.ReasonRequestIDReused, "request_id")
 	wantError(t, errs[6], apierror.CodeResourceExhausted, apierror.ReasonOverloaded, "")
-	if got := n.inFlight.Load(); got != 0 {
+	if got := n.InFlight(); got != 0 {
 		t.Errorf("%d calls are in flight afterwards", got)
 	}
 

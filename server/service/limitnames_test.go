@@ -181,28 +181,3 @@ func TestANewNameCountsOnce(t *testing.T) {
 		}
 	}
 }
-
-// TestTheRateOfNewNamesHolds over hours, with bounded memory, and the wait that a refusal
-// names is long enough.
-func TestTheRateOfNewNamesHolds(t *testing.T) {
-	const perHour, hours = 2_000, 10
-	names, begin := limitNewNames(perHour), time.Unix(1_700_000_000, 0)
-	const most = perHour * (hours + 1)
-	taken := 0
-	for now := begin; now.Before(begin.Add(hours*time.Hour)) && taken <= most+1; {
-		err := names.take(now, target{targetClaim, "shop", strconv.Itoa(taken)})
-		if err != nil {
-			now = now.Add(apierror.Of(err).RetryAfter)
-			if err = names.take(now, target{targetClaim, "shop", strconv.Itoa(taken)}); err != nil {
-				t.Fatalf("after the wait: %v", err)
-			}
-		}
-		taken++
-		if len(names.counted) > maxCounted {
-			t.Fatalf("%d names are kept", len(names.counted))
-		}
-	}
-	if taken > most+1 || taken < most-perHour {
-		t.Errorf("%d new names in %d hours, want about %d", taken, hours, most)
-	}
-}

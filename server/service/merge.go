@@ -13,6 +13,7 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/exactproto"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
@@ -32,12 +33,12 @@ const (
 )
 
 type merges struct {
-	base
+	*base
 }
 
 // ImportSeries puts a record of a backup into a series. It may be repeated.
 func (m *merges) ImportSeries(ctx context.Context, req *idnodev1.ImportSeriesRequest) (*idnodev1.ImportSeriesResponse, error) {
-	return call(ctx, m.calls, "ImportSeries", req, m.importSeries)
+	return admission.Call(ctx, m.Control, "ImportSeries", req, m.importSeries)
 }
 
 func (m *merges) importSeries(ctx context.Context, req *idnodev1.ImportSeriesRequest) (*idnodev1.ImportSeriesResponse, error) {
@@ -45,7 +46,7 @@ func (m *merges) importSeries(ctx context.Context, req *idnodev1.ImportSeriesReq
 	if err != nil {
 		return nil, err
 	}
-	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
+	if err := m.Authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return nil, err
 	}
 	if len(req.GetRecord()) > maxRecordBytes {
@@ -73,7 +74,7 @@ func imported(record *raftlogv1.SeriesImport) (name string, numbers int) {
 // MergeCluster merges the tags of a backup's cluster, and the floor at which counters of unknown
 // names begin. It may be repeated.
 func (m *merges) MergeCluster(ctx context.Context, req *idnodev1.MergeClusterRequest) (*idnodev1.MergeClusterResponse, error) {
-	return call(ctx, m.calls, "MergeCluster", req, m.mergeCluster)
+	return admission.Call(ctx, m.Control, "MergeCluster", req, m.mergeCluster)
 }
 
 func (m *merges) mergeCluster(ctx context.Context, req *idnodev1.MergeClusterRequest) (*idnodev1.MergeClusterResponse, error) {
@@ -81,7 +82,7 @@ func (m *merges) mergeCluster(ctx context.Context, req *idnodev1.MergeClusterReq
 	if err != nil {
 		return nil, err
 	}
-	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
+	if err := m.Authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return nil, err
 	}
 	record := audit.Record{Event: audit.EventRestore, After: recorded(req)}

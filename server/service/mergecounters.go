@@ -11,6 +11,7 @@ import (
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
@@ -27,7 +28,7 @@ type databaseMerge struct {
 // MergeCounters raises counters to at least the given values and adds claims. It
 // never lowers or removes anything, so it may be repeated.
 func (m *merges) MergeCounters(ctx context.Context, req *idnodev1.MergeCountersRequest) (*idnodev1.MergeCountersResponse, error) {
-	return call(ctx, m.calls, "MergeCounters", req, m.mergeCounters)
+	return admission.Call(ctx, m.Control, "MergeCounters", req, m.mergeCounters)
 }
 
 func (m *merges) mergeCounters(ctx context.Context, req *idnodev1.MergeCountersRequest) (*idnodev1.MergeCountersResponse, error) {
@@ -40,7 +41,7 @@ func (m *merges) mergeCounters(ctx context.Context, req *idnodev1.MergeCountersR
 		return nil, err
 	}
 	// A raise of counters is permanent, and so concerns the whole cluster.
-	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
+	if err := m.Authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return nil, err
 	}
 	if req.GetDryRun() {
@@ -51,13 +52,13 @@ func (m *merges) mergeCounters(ctx context.Context, req *idnodev1.MergeCountersR
 		record.Database = parts[0].database
 	}
 	total := &idnodev1.MergeCountersResponse{}
-	err = m.audited(ctx, record, func() (done change, err error) {
+	err = m.Audited(ctx, record, func() (done admission.Change, err error) {
 		err = m.proposeAsCaller(ctx, false, true, func(principal *string) error {
 			total.Reset()
 			return m.mergeAll(ctx, parts, principal, total)
 		})
-		done.index, done.partly = total.GetLogIndex(), total.GetLogIndex() > 0
-		done.after = map[string]int64{
+		done.Index, done.Partly = total.GetLogIndex(), total.GetLogIndex() > 0
+		done.After = map[string]int64{
 			"created": total.GetCreated(), "raised": total.GetRaised(), "claimed": total.GetClaimed(), "unchanged": total.GetUnchanged(),
 		}
 		return done, err

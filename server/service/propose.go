@@ -13,13 +13,14 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
 // proposeAsCaller tries a proposal in the name of the caller where that counts, and again with the
 // name where the state requires it. keyed means that there is a request id, and repeatable that the
 // same call again would be safe. The error is an *apierror.Error.
-func (b base) proposeAsCaller(ctx context.Context, keyed, repeatable bool, try func(principal *string) error) error {
+func (b *base) proposeAsCaller(ctx context.Context, keyed, repeatable bool, try func(principal *string) error) error {
 	principal := b.principal(ctx, keyed)
 	err := try(principal)
 	if needsPrincipal(err, principal) {
@@ -31,6 +32,21 @@ func (b base) proposeAsCaller(ctx context.Context, keyed, repeatable bool, try f
 	return nil
 }
 
+// principal returns the caller's name for an operation, or nil as long as there
+// are no roles: operations then carry no unused name. A request id is always its
+// caller's.
+func (b *base) principal(ctx context.Context, keyed bool) *string {
+	if b.state.Roles().Table.Set() || keyed {
+		return b.author(ctx)
+	}
+	return nil
+}
+
+func (b *base) author(ctx context.Context) *string {
+	who := b.Principal(ctx)
+	return &who
+}
+
 // needsPrincipal reports whether an operation was refused only because it does not name its caller:
 // roles were set after this node had looked for them. Nothing happened, so it is proposed again
 // with the name.
@@ -40,28 +56,28 @@ func needsPrincipal(err error, principal *string) bool {
 
 // prepare checks the form of a request id, and refuses calls that allow refuses. It returns the
 // envelope of the operation.
-func (b base) prepare(ctx context.Context, id *idnodev1.RequestId, need rights.Right, what target, ids int64,
+func (b *base) prepare(ctx context.Context, id *idnodev1.RequestId, need rights.Right, what admission.Target, ids int64,
 	f func() fingerprint,
 ) (op.Envelope, error) {
-	key, err := b.accept(id, 0, what.database, f)
+	key, err := b.accept(id, 0, what.Database, f)
 	if err != nil {
 		return op.Envelope{}, err
 	}
-	if err := b.allow(ctx, need, what, ids); err != nil {
+	if err := b.Allow(ctx, need, what, ids); err != nil {
 		return op.Envelope{}, err
 	}
-	return op.Envelope{Database: what.database, Request: key}, nil
+	return op.Envelope{Database: what.Database, Request: key}, nil
 }
 
 // proposeAudited is propose for a change that is audited with r, and with the values that changed
 // returns for its result.
-func (b base) proposeAudited(ctx context.Context, r audit.Record, e op.Envelope, payload proto.Message, repeatable bool,
+func (b *base) proposeAudited(ctx context.Context, r audit.Record, e op.Envelope, payload proto.Message, repeatable bool,
 	changed func(*raftlogv1.Result) (before, after any),
 ) (result *raftlogv1.Result, err error) {
-	err = b.audited(ctx, r, func() (done change, err error) {
+	err = b.Audited(ctx, r, func() (done admission.Change, err error) {
 		if result, err = b.propose(ctx, e, payload, repeatable); err == nil {
-			done.index = result.GetLogIndex()
-			done.before, done.after = changed(result)
+			done.Index = result.GetLogIndex()
+			done.Before, done.After = changed(result)
 		}
 		return done, err
 	})
@@ -77,7 +93,7 @@ func thenIs(after any) func(*raftlogv1.Result) (any, any) {
 // propose takes the payload's operation through the log, in the name of the caller where that counts,
 // and returns its result, or nil and an *apierror.Error. repeatable means that the same call again is safe
 // without a request id too. See proposeAsCaller.
-func (b base) propose(ctx context.Context, e op.Envelope, payload proto.Message,
+func (b *base) propose(ctx context.Context, e op.Envelope, payload proto.Message,
 	repeatable bool,
 ) (result *raftlogv1.Result, err error) {
 	err = b.proposeAsCaller(ctx, e.Request != nil, repeatable || e.Request != nil, func(principal *string) (err error) {
@@ -91,7 +107,7 @@ func (b base) propose(ctx context.Context, e op.Envelope, payload proto.Message,
 // once takes an operation through the log and returns its result. The error is the log's,
 // an *op.RefusedError, or an *apierror.Error for bytes that cannot be encoded or decoded, or a result of
 // another operation's type.
-func (b base) once(ctx context.Context, e op.Envelope, payload proto.Message) (*raftlogv1.Result, error) {
+func (b *base) once(ctx context.Context, e op.Envelope, payload proto.Message) (*raftlogv1.Result, error) {
 	result, err := e.Propose(ctx, b.proposer, payload)
 	if err == nil && !isAnswerTo(payload, result) {
 		return nil, wrongResult(payload, result)
@@ -101,7 +117,7 @@ func (b base) once(ctx context.Context, e op.Envelope, payload proto.Message) (*
 
 // proposeAll takes encoded operations through the log in one proposal and returns their answers.
 // Operations whose err is set are left out; the errors it sets are the proposer's.
-func (b base) proposeAll(ctx context.Context, operations [][]byte, errs []error) [][]byte {
+func (b *base) proposeAll(ctx context.Context, operations [][]byte, errs []error) [][]byte {
 	proposed, places := make([][]byte, 0, len(operations)), make([]int, 0, len(operations))
 	for i, operation := range operations {
 		if errs[i] == nil {

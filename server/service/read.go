@@ -12,12 +12,13 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/hilo"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
 // settle makes the local state as new as the consistency asks for, and returns
 // the log index a read after it is at least as new as.
-func (b base) settle(ctx context.Context, consistency idnodev1.Consistency) (uint64, error) {
+func (b *base) settle(ctx context.Context, consistency idnodev1.Consistency) (uint64, error) {
 	switch consistency {
 	case idnodev1.Consistency_CONSISTENCY_STALE:
 	case idnodev1.Consistency_CONSISTENCY_UNSPECIFIED, idnodev1.Consistency_CONSISTENCY_LINEARIZABLE:
@@ -33,21 +34,21 @@ func (b base) settle(ctx context.Context, consistency idnodev1.Consistency) (uin
 // settleFor is settle for a reader of a name in a database, or of all names with that prefix if
 // rights.Further follows it. It checks the reader's right before, because any caller could
 // otherwise make the cluster work, and after, when the roles are as new as the answer.
-func (b base) settleFor(ctx context.Context, consistency idnodev1.Consistency, database, name string) (uint64, error) {
-	if err := b.authorize(ctx, rights.Read, database, name); err != nil {
+func (b *base) settleFor(ctx context.Context, consistency idnodev1.Consistency, database, name string) (uint64, error) {
+	if err := b.Authorize(ctx, rights.Read, database, name); err != nil {
 		return 0, err
 	}
 	index, err := b.settle(ctx, consistency)
 	if err != nil {
 		return 0, err
 	}
-	if err := b.authorize(ctx, rights.Read, database, name); err != nil {
+	if err := b.Authorize(ctx, rights.Read, database, name); err != nil {
 		return 0, err
 	}
 	return index, nil
 }
 
-func (b base) linearize(ctx context.Context) error {
+func (b *base) linearize(ctx context.Context) error {
 	if err := b.linearizer.Linearize(ctx); err != nil {
 		return readError(err)
 	}
@@ -56,10 +57,10 @@ func (b base) linearize(ctx context.Context) error {
 
 // list makes the call of a use case that returns one page of find's results, each with its name.
 func list[F, T any](
-	ctx context.Context, b base, useCase string, what listing, req listRequest,
+	ctx context.Context, b *base, useCase string, what listing, req listRequest,
 	find func(database, prefix, after string, limit int) []F, shown func(F) (name string, item T),
 ) (Page[T], error) {
-	return call(ctx, b.calls, useCase, req, func(ctx context.Context, req listRequest) (Page[T], error) {
+	return admission.Call(ctx, b.Control, useCase, req, func(ctx context.Context, req listRequest) (Page[T], error) {
 		c, err := newCursor(what, req)
 		if err != nil {
 			return Page[T]{}, err
@@ -77,7 +78,7 @@ func asItself(name string) (string, string) { return name, name }
 
 // GetIdentity reads the last used value of an identity.
 func (i *identities) GetIdentity(ctx context.Context, req *idnodev1.GetIdentityRequest) (*idnodev1.GetIdentityResponse, error) {
-	return call(ctx, i.calls, "GetIdentity", req, i.getIdentity)
+	return admission.Call(ctx, i.Control, "GetIdentity", req, i.getIdentity)
 }
 
 func (i *identities) getIdentity(ctx context.Context, req *idnodev1.GetIdentityRequest) (*idnodev1.GetIdentityResponse, error) {
@@ -107,7 +108,7 @@ func (i *identities) ListIdentities(ctx context.Context, req *idnodev1.ListIdent
 
 // GetHiLo reads the counter of a tag.
 func (r *ranges) GetHiLo(ctx context.Context, req *idnodev1.GetHiLoRequest) (*idnodev1.GetHiLoResponse, error) {
-	return call(ctx, r.calls, "GetHiLo", req, r.getHiLo)
+	return admission.Call(ctx, r.Control, "GetHiLo", req, r.getHiLo)
 }
 
 func (r *ranges) getHiLo(ctx context.Context, req *idnodev1.GetHiLoRequest) (*idnodev1.GetHiLoResponse, error) {
@@ -161,7 +162,7 @@ func (c *claims) ListClaims(ctx context.Context, req *idnodev1.ListClaimsRequest
 
 // WhoHolds finds out who got the range that a number is in.
 func (r *ranges) WhoHolds(ctx context.Context, req *idnodev1.WhoHoldsRequest) (*idnodev1.WhoHoldsResponse, error) {
-	return call(ctx, r.calls, "WhoHolds", req, r.whoHolds)
+	return admission.Call(ctx, r.Control, "WhoHolds", req, r.whoHolds)
 }
 
 func (r *ranges) whoHolds(ctx context.Context, req *idnodev1.WhoHoldsRequest) (*idnodev1.WhoHoldsResponse, error) {

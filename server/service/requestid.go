@@ -88,7 +88,7 @@ func ofBlock(id string, values int64) bool {
 // without a request id. values is the count of identity values that the call takes. database is folded.
 // It is called where the call arrives: a first try that is held up later must not look newer than its
 // retry.
-func (b base) accept(id *idnodev1.RequestId, values int64, database string, f func() fingerprint) (*op.RequestKey, error) {
+func (b *base) accept(id *idnodev1.RequestId, values int64, database string, f func() fingerprint) (*op.RequestKey, error) {
 	switch {
 	case id == nil:
 		return nil, nil

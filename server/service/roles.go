@@ -13,6 +13,7 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
@@ -23,12 +24,14 @@ type Roles struct {
 }
 
 type roles struct {
-	base
+	*base
+	// admins means that the node has administrators.
+	admins bool
 }
 
 // GetRoles shows the roles and limits.
 func (r *roles) GetRoles(ctx context.Context, req *idnodev1.GetRolesRequest) (*idnodev1.GetRolesResponse, error) {
-	return call(ctx, r.calls, "GetRoles", req, r.getRoles)
+	return admission.Call(ctx, r.Control, "GetRoles", req, r.getRoles)
 }
 
 func (r *roles) getRoles(ctx context.Context, req *idnodev1.GetRolesRequest) (*idnodev1.GetRolesResponse, error) {
@@ -37,7 +40,7 @@ func (r *roles) getRoles(ctx context.Context, req *idnodev1.GetRolesRequest) (*i
 		return nil, err
 	}
 	// Settled first, so that roles that were set meanwhile guard themselves.
-	if err := r.authorize(ctx, rights.Cluster, "", ""); err != nil {
+	if err := r.Authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return nil, err
 	}
 	res := &idnodev1.GetRolesResponse{Table: &idnodev1.RoleTable{}, LogIndex: index}
@@ -49,11 +52,11 @@ func (r *roles) getRoles(ctx context.Context, req *idnodev1.GetRolesRequest) (*i
 
 // SetRoles replaces all roles and limits.
 func (r *roles) SetRoles(ctx context.Context, req *idnodev1.SetRolesRequest) (*idnodev1.SetRolesResponse, error) {
-	return call(ctx, r.calls, "SetRoles", req, r.setRoles)
+	return admission.Call(ctx, r.Control, "SetRoles", req, r.setRoles)
 }
 
 func (r *roles) setRoles(ctx context.Context, req *idnodev1.SetRolesRequest) (*idnodev1.SetRolesResponse, error) {
-	if err := r.authorize(ctx, rights.Cluster, "", ""); err != nil {
+	if err := r.Authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return nil, err
 	}
 	to := RolesOf(req.GetTable())
@@ -67,15 +70,15 @@ func (r *roles) setRoles(ctx context.Context, req *idnodev1.SetRolesRequest) (*i
 		}
 	}
 	res := &idnodev1.SetRolesResponse{}
-	err = r.audited(ctx, audit.Record{Event: audit.EventRoles, After: to}, func() (done change, err error) {
+	err = r.Audited(ctx, audit.Record{Event: audit.EventRoles, After: to}, func() (done admission.Change, err error) {
 		before := r.state.Roles()
 		var replaced uint64
 		res.LogIndex, replaced, err = r.proposeRoles(ctx, table, req.Expected)
 		if before.SetAt == replaced && before.Table != nil {
 			// Others may have set roles meanwhile, which their own record shows.
-			done.before = Roles{Roles: before.Table.Roles, Limits: before.Table.Limits}
+			done.Before = Roles{Roles: before.Table.Roles, Limits: before.Table.Limits}
 		}
-		done.index, done.after = res.GetLogIndex(), to
+		done.Index, done.After = res.GetLogIndex(), to
 		return done, err
 	})
 	return res, err
@@ -85,9 +88,9 @@ func (r *roles) setRoles(ctx context.Context, req *idnodev1.SetRolesRequest) (*i
 // a caller that changes the roles must be able to change them again. Each node has its
 // own administrators, so the state cannot judge that.
 func (r *roles) keepsAdministrator(ctx context.Context) error {
-	if err := r.authorizeGuarded(ctx, rights.Cluster); err == nil {
+	if err := r.AuthorizeGuarded(ctx, rights.Cluster); err == nil {
 		return nil
-	} else if len(r.admins) > 0 {
+	} else if r.admins {
 		return invalidRoles(fmt.Errorf("without roles its author is shut out: %w", err))
 	}
 	return invalidRoles(errors.New("without roles everybody is shut out, for no administrators are named: start the nodes with --admin first"))

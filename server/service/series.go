@@ -21,13 +21,14 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
 // numbers are the use cases of series of document numbers. All but ResumeSeries may be
 // repeated: a key has its number, and what has happened already changes nothing.
 type numbers struct {
-	base
+	*base
 	zones     zones
 	templates templates
 }
@@ -37,7 +38,7 @@ type numbers struct {
 func (n *numbers) change(ctx context.Context, event, database, name string, after any, payload proto.Message,
 	repeatable bool,
 ) (*raftlogv1.Result, error) {
-	if err := n.authorize(ctx, rights.Series, database, name); err != nil {
+	if err := n.Authorize(ctx, rights.Series, database, name); err != nil {
 		return nil, err
 	}
 	record := audit.Record{Event: event, Database: database, Name: name, After: after}
@@ -57,7 +58,7 @@ type beginsAt struct {
 
 // DefineSeries begins a series, or changes its definition.
 func (n *numbers) DefineSeries(ctx context.Context, req *idnodev1.DefineSeriesRequest) (*idnodev1.DefineSeriesResponse, error) {
-	return call(ctx, n.calls, "DefineSeries", req, n.defineSeries)
+	return admission.Call(ctx, n.Control, "DefineSeries", req, n.defineSeries)
 }
 
 func (n *numbers) defineSeries(ctx context.Context, req *idnodev1.DefineSeriesRequest) (*idnodev1.DefineSeriesResponse, error) {
@@ -65,11 +66,11 @@ func (n *numbers) defineSeries(ctx context.Context, req *idnodev1.DefineSeriesRe
 	if err != nil {
 		return nil, err
 	}
-	if err := n.authorize(ctx, rights.Series, database, name); err != nil {
+	if err := n.Authorize(ctx, rights.Series, database, name); err != nil {
 		return nil, err
 	}
 	if req.GetDryRun() {
-		end, err := n.turn(ctx)
+		end, err := n.AwaitTurn(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -105,7 +106,7 @@ func (n *numbers) defineSeries(ctx context.Context, req *idnodev1.DefineSeriesRe
 			return nil, err
 		}
 		// The roles are as new as the answer now.
-		if err := n.authorize(ctx, rights.Series, database, name); err != nil {
+		if err := n.Authorize(ctx, rights.Series, database, name); err != nil {
 			return nil, err
 		}
 	}
@@ -177,7 +178,7 @@ func (n *numbers) suspended(ctx context.Context, database, name string, defined 
 
 // DeleteSeries deletes a series of which no number was confirmed or voided.
 func (n *numbers) DeleteSeries(ctx context.Context, req *idnodev1.DeleteSeriesRequest) (*idnodev1.DeleteSeriesResponse, error) {
-	return call(ctx, n.calls, "DeleteSeries", req, n.deleteSeries)
+	return admission.Call(ctx, n.Control, "DeleteSeries", req, n.deleteSeries)
 }
 
 func (n *numbers) deleteSeries(ctx context.Context, req *idnodev1.DeleteSeriesRequest) (*idnodev1.DeleteSeriesResponse, error) {
@@ -196,7 +197,7 @@ func (n *numbers) deleteSeries(ctx context.Context, req *idnodev1.DeleteSeriesRe
 
 // CloseScope ends a scope, and returns its last number.
 func (n *numbers) CloseScope(ctx context.Context, req *idnodev1.CloseScopeRequest) (*idnodev1.CloseScopeResponse, error) {
-	return call(ctx, n.calls, "CloseScope", req, n.closeScope)
+	return admission.Call(ctx, n.Control, "CloseScope", req, n.closeScope)
 }
 
 func (n *numbers) closeScope(ctx context.Context, req *idnodev1.CloseScopeRequest) (*idnodev1.CloseScopeResponse, error) {
@@ -219,7 +220,7 @@ type scopeInBooks struct {
 
 // ResumeSeries lets a suspended series go on.
 func (n *numbers) ResumeSeries(ctx context.Context, req *idnodev1.ResumeSeriesRequest) (*idnodev1.ResumeSeriesResponse, error) {
-	return call(ctx, n.calls, "ResumeSeries", req, n.resumeSeries)
+	return admission.Call(ctx, n.Control, "ResumeSeries", req, n.resumeSeries)
 }
 
 func (n *numbers) resumeSeries(ctx context.Context, req *idnodev1.ResumeSeriesRequest) (*idnodev1.ResumeSeriesResponse, error) {

@@ -6,6 +6,7 @@ import (
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/client/idnodev1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
@@ -21,7 +22,7 @@ type allotted struct {
 
 // AllotNumbers has a scope give the numbers of a range, or takes back one that gave none.
 func (n *numbers) AllotNumbers(ctx context.Context, req *idnodev1.AllotNumbersRequest) (*idnodev1.AllotNumbersResponse, error) {
-	return call(ctx, n.calls, "AllotNumbers", req, n.allotNumbers)
+	return admission.Call(ctx, n.Control, "AllotNumbers", req, n.allotNumbers)
 }
 
 func (n *numbers) allotNumbers(ctx context.Context, req *idnodev1.AllotNumbersRequest) (*idnodev1.AllotNumbersResponse, error) {

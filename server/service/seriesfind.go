@@ -9,6 +9,7 @@ import (
 	"github.com/idnode/idnode/fsm"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
@@ -29,7 +30,7 @@ const (
 // the node knows. It looks at one series after another, in the caller's turn, beside other calls, and ends
 // after the first 100 numbers.
 func (n *numbers) FindNumbers(ctx context.Context, req *idnodev1.WhoHasRequest) ([]FoundNumber, error) {
-	return call(ctx, n.calls, "FindNumbers", req, n.findNumbers)
+	return admission.Call(ctx, n.Control, "FindNumbers", req, n.findNumbers)
 }
 
 func (n *numbers) findNumbers(ctx context.Context, req *idnodev1.WhoHasRequest) (all []FoundNumber, err error) {
@@ -37,7 +38,7 @@ func (n *numbers) findNumbers(ctx context.Context, req *idnodev1.WhoHasRequest) 
 	if err != nil {
 		return nil, err
 	}
-	end, err := n.turn(ctx)
+	end, err := n.AwaitTurn(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
@@ -36,8 +37,8 @@ func (n *numbers) format(ctx context.Context, req formatted) (f *format.Format, 
 	if err != nil {
 		return nil, err
 	}
-	if n.rightsWithin(ctx, database)&(rights.Read|rights.Generate|rights.Number) == 0 {
-		if err = n.authorize(ctx, rights.Read, database, ""); err != nil {
+	if n.RightsWithin(ctx, database)&(rights.Read|rights.Generate|rights.Number) == 0 {
+		if err = n.Authorize(ctx, rights.Read, database, ""); err != nil {
 			return nil, err
 		} // The roles have changed meanwhile.
 	}
@@ -48,7 +49,7 @@ func (n *numbers) format(ctx context.Context, req formatted) (f *format.Format, 
 func (n *numbers) template(ctx context.Context, template string) (*format.Format, error) {
 	d, known := n.templates.known(template)
 	if !known {
-		end, err := n.turn(ctx)
+		end, err := n.AwaitTurn(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +105,7 @@ func (t *templates) define(template string) (d defined) {
 
 // FormatNumber returns the text of a number. It takes nothing.
 func (n *numbers) FormatNumber(ctx context.Context, req *idnodev1.FormatNumberRequest) (*idnodev1.FormatNumberResponse, error) {
-	return call(ctx, n.calls, "FormatNumber", req, n.formatNumber)
+	return admission.Call(ctx, n.Control, "FormatNumber", req, n.formatNumber)
 }
 
 func (n *numbers) formatNumber(ctx context.Context, req *idnodev1.FormatNumberRequest) (*idnodev1.FormatNumberResponse, error) {
@@ -144,7 +145,7 @@ func fieldOf(err error) string {
 
 // ParseNumber parses a text. It does not look up whether the number was taken.
 func (n *numbers) ParseNumber(ctx context.Context, req *idnodev1.ParseNumberRequest) (*idnodev1.ParseNumberResponse, error) {
-	return call(ctx, n.calls, "ParseNumber", req, n.parseNumber)
+	return admission.Call(ctx, n.Control, "ParseNumber", req, n.parseNumber)
 }
 
 func (n *numbers) parseNumber(ctx context.Context, req *idnodev1.ParseNumberRequest) (*idnodev1.ParseNumberResponse, error) {

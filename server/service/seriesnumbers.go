@@ -17,6 +17,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
@@ -26,7 +27,7 @@ const MaxSeriesKeyBytes = 40_000
 
 // TakeNumbers gives each key a number, or none.
 func (n *numbers) TakeNumbers(ctx context.Context, req *idnodev1.TakeNumbersRequest) (*idnodev1.TakeNumbersResponse, error) {
-	return call(ctx, n.calls, "TakeNumbers", req, n.takeNumbers)
+	return admission.Call(ctx, n.Control, "TakeNumbers", req, n.takeNumbers)
 }
 
 func (n *numbers) takeNumbers(ctx context.Context, req *idnodev1.TakeNumbersRequest) (*idnodev1.TakeNumbersResponse, error) {
@@ -45,7 +46,7 @@ func (n *numbers) takeNumbers(ctx context.Context, req *idnodev1.TakeNumbersRequ
 	if req.GetNumber() != 0 {
 		need = rights.Series
 	}
-	if err := n.allow(ctx, need, target{database: database, name: name}, int64(len(keys))); err != nil {
+	if err := n.Allow(ctx, need, admission.Target{Database: database, Name: name}, int64(len(keys))); err != nil {
 		return nil, err
 	}
 	take := &raftlogv1.SeriesTake{
@@ -80,7 +81,7 @@ func (n *numbers) take(ctx context.Context, database string, take *raftlogv1.Ser
 	if err := n.byDefinition(ctx, database, take, values); err != nil {
 		return nil, err
 	}
-	if err := n.limitNames(ctx, func() []target { return n.newIn(database, take) }); err != nil {
+	if err := n.LimitNames(ctx, func() []admission.Target { return n.newIn(database, take) }); err != nil {
 		return nil, err
 	}
 	if take.GetNumber() != 0 {
@@ -109,8 +110,10 @@ func (n *numbers) enter(ctx context.Context, database string, take *raftlogv1.Se
 }
 
 // newIn returns the keys that a series does not know, and the scope that they begin.
-func (n *numbers) newIn(database string, take *raftlogv1.SeriesTake) (fresh []target) {
-	of := func(name string) target { return target{targetNumber, database, take.GetName() + "\x00" + name} }
+func (n *numbers) newIn(database string, take *raftlogv1.SeriesTake) (fresh []admission.Target) {
+	of := func(name string) admission.Target {
+		return admission.Target{Kind: admission.TargetNumber, Database: database, Name: take.GetName() + "\x00" + name}
+	}
 	n.state.ReadSeries(database, take.GetName(), func(_ fsm.NamedSeries, s *series.Series) {
 		for _, key := range take.GetKeys() {
 			if !s.Knows(key) {
@@ -187,7 +190,7 @@ func inOrder(names []string, values map[string]string) ([]string, error) {
 
 // ConfirmNumbers makes numbers final, or none.
 func (n *numbers) ConfirmNumbers(ctx context.Context, req *idnodev1.ConfirmNumbersRequest) (*idnodev1.ConfirmNumbersResponse, error) {
-	return call(ctx, n.calls, "ConfirmNumbers", req, n.confirmNumbers)
+	return admission.Call(ctx, n.Control, "ConfirmNumbers", req, n.confirmNumbers)
 }
 
 func (n *numbers) confirmNumbers(ctx context.Context, req *idnodev1.ConfirmNumbersRequest) (*idnodev1.ConfirmNumbersResponse, error) {
@@ -195,7 +198,7 @@ func (n *numbers) confirmNumbers(ctx context.Context, req *idnodev1.ConfirmNumbe
 	if err != nil {
 		return nil, err
 	}
-	if err := n.authorize(ctx, rights.Number, database, end.GetName()); err != nil {
+	if err := n.Authorize(ctx, rights.Number, database, end.GetName()); err != nil {
 		return nil, err
 	}
 	done, err := n.proposeNumbers(ctx, database, end)
@@ -207,7 +210,7 @@ func (n *numbers) confirmNumbers(ctx context.Context, req *idnodev1.ConfirmNumbe
 
 // VoidNumbers says that open numbers belong to no document.
 func (n *numbers) VoidNumbers(ctx context.Context, req *idnodev1.VoidNumbersRequest) (*idnodev1.VoidNumbersResponse, error) {
-	return call(ctx, n.calls, "VoidNumbers", req, n.voidNumbers)
+	return admission.Call(ctx, n.Control, "VoidNumbers", req, n.voidNumbers)
 }
 
 func (n *numbers) voidNumbers(ctx context.Context, req *idnodev1.VoidNumbersRequest) (*idnodev1.VoidNumbersResponse, error) {
@@ -217,7 +220,7 @@ func (n *numbers) voidNumbers(ctx context.Context, req *idnodev1.VoidNumbersRequ
 
 // ReleaseNumbers gives open numbers back.
 func (n *numbers) ReleaseNumbers(ctx context.Context, req *idnodev1.ReleaseNumbersRequest) (*idnodev1.ReleaseNumbersResponse, error) {
-	return call(ctx, n.calls, "ReleaseNumbers", req, n.releaseNumbers)
+	return admission.Call(ctx, n.Control, "ReleaseNumbers", req, n.releaseNumbers)
 }
 
 func (n *numbers) releaseNumbers(ctx context.Context, req *idnodev1.ReleaseNumbersRequest) (*idnodev1.ReleaseNumbersResponse, error) {
@@ -280,7 +283,7 @@ type reconciled struct {
 // ReconcileNumbers confirms unknown numbers whose documents the books have, and voids the
 // others, all or none. It may be repeated.
 func (n *numbers) ReconcileNumbers(ctx context.Context, req *idnodev1.ReconcileNumbersRequest) (*idnodev1.ReconcileNumbersResponse, error) {
-	return call(ctx, n.calls, "ReconcileNumbers", req, n.reconcileNumbers)
+	return admission.Call(ctx, n.Control, "ReconcileNumbers", req, n.reconcileNumbers)
 }
 
 func (n *numbers) reconcileNumbers(ctx context.Context, req *idnodev1.ReconcileNumbersRequest) (*idnodev1.ReconcileNumbersResponse, error) {

@@ -8,6 +8,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
@@ -17,7 +18,7 @@ const piecesOfPeriod = 4
 // ReportPeriod counts the numbers whose dates are in a period. A part of the report looks at 2,000 numbers
 // and scopes.
 func (n *numbers) ReportPeriod(ctx context.Context, req *idnodev1.ReportPeriodRequest) (*idnodev1.ReportPeriodResponse, error) {
-	return call(ctx, n.calls, "ReportPeriod", req, n.reportPeriod)
+	return admission.Call(ctx, n.Control, "ReportPeriod", req, n.reportPeriod)
 }
 
 func (n *numbers) reportPeriod(ctx context.Context, req *idnodev1.ReportPeriodRequest) (*idnodev1.ReportPeriodResponse, error) {

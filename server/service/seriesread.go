@@ -13,6 +13,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
@@ -25,7 +26,7 @@ type ofSeries interface {
 
 // GetSeries reads a series without its numbers.
 func (n *numbers) GetSeries(ctx context.Context, req *idnodev1.GetSeriesRequest) (*idnodev1.GetSeriesResponse, error) {
-	return call(ctx, n.calls, "GetSeries", req, n.getSeries)
+	return admission.Call(ctx, n.Control, "GetSeries", req, n.getSeries)
 }
 
 func (n *numbers) getSeries(ctx context.Context, req *idnodev1.GetSeriesRequest) (*idnodev1.GetSeriesResponse, error) {
@@ -90,7 +91,7 @@ func pageOf(what listing, req pagedSeries, part ...string) (c cursor, above int6
 
 // ReportSeries lists the scopes of a series in the order in which they began. A page before the last can be short.
 func (n *numbers) ReportSeries(ctx context.Context, req *idnodev1.ReportSeriesRequest) (*idnodev1.ReportSeriesResponse, error) {
-	return call(ctx, n.calls, "ReportSeries", req, n.reportSeries)
+	return admission.Call(ctx, n.Control, "ReportSeries", req, n.reportSeries)
 }
 
 func (n *numbers) reportSeries(ctx context.Context, req *idnodev1.ReportSeriesRequest) (*idnodev1.ReportSeriesResponse, error) {
@@ -129,7 +130,7 @@ func scopesOfPage(scopes []series.Summary, size int) int {
 
 // ListNumbers lists numbers of a scope, ascending. A page before the last can be short.
 func (n *numbers) ListNumbers(ctx context.Context, req *idnodev1.ListNumbersRequest) (*idnodev1.ListNumbersResponse, error) {
-	return call(ctx, n.calls, "ListNumbers", req, n.listNumbers)
+	return admission.Call(ctx, n.Control, "ListNumbers", req, n.listNumbers)
 }
 
 func (n *numbers) listNumbers(ctx context.Context, req *idnodev1.ListNumbersRequest) (*idnodev1.ListNumbersResponse, error) {
@@ -177,7 +178,7 @@ const (
 func (n *numbers) readPieces(ctx context.Context, req ofSeries, what string, pause func(),
 	read func(*series.Series) (more bool),
 ) (index uint64, err error) {
-	end, err := n.turn(ctx)
+	end, err := n.AwaitTurn(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -204,7 +205,7 @@ func (n *numbers) readPieces(ctx context.Context, req ofSeries, what string, pau
 
 // WhoHas finds a number by its key or its text.
 func (n *numbers) WhoHas(ctx context.Context, req *idnodev1.WhoHasRequest) (*idnodev1.WhoHasResponse, error) {
-	return call(ctx, n.calls, "WhoHas", req, n.whoHas)
+	return admission.Call(ctx, n.Control, "WhoHas", req, n.whoHas)
 }
 
 func (n *numbers) whoHas(ctx context.Context, req *idnodev1.WhoHasRequest) (*idnodev1.WhoHasResponse, error) {
@@ -243,7 +244,7 @@ const restAfter = 2 * time.Millisecond
 // lead to. It reads the series in pieces, concurrently with other calls: it pauses for as long
 // as it works. It ends when half of the call's time is over. Calls of a caller are serialized.
 func (n *numbers) VerifySeries(ctx context.Context, req *idnodev1.VerifySeriesRequest) (*idnodev1.VerifySeriesResponse, error) {
-	return call(ctx, n.calls, "VerifySeries", req, n.verifySeries)
+	return admission.Call(ctx, n.Control, "VerifySeries", req, n.verifySeries)
 }
 
 func (n *numbers) verifySeries(ctx context.Context, req *idnodev1.VerifySeriesRequest) (*idnodev1.VerifySeriesResponse, error) {

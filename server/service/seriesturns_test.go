@@ -236,3 +236,64 @@ func TestTheOnlyScopeIsNoNewName(t *testing.T) {
 	}
 	wantError(t, take("b"), apierror.CodeResourceExhausted, apierror.ReasonRateLimited, "")
 }
+
+// TestWhatTakesLongTakesTurns: reports, lists of numbers, verifications, new templates and previews
+// of one caller. Cheap calls do not wait behind them, nor does another caller.
+func TestWhatTakesLongTakesTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newSeriesNode(t, nil)
+		if _, err := n.TakeNumbers(as("shop"), berlin("a")); err != nil {
+			t.Fatal(err)
+		}
+		page := &idnodev1.ReportSeriesRequest{Series: invoices}
+		report, err := n.ReportSeries(as("shop"), page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inScope := &idnodev1.ListNumbersRequest{Series: invoices, Scope: report.Scopes[0].Scope}
+		template := 0
+		calls := map[string]func(context.Context) error{
+			"report": func(ctx context.Context) error { _, err := n.ReportSeries(ctx, page); return err },
+			"period": func(ctx context.Context) error {
+				_, err := n.ReportPeriod(ctx, &idnodev1.ReportPeriodRequest{Series: invoices})
+				return err
+			},
+			"list":   func(ctx context.Context) error { _, err := n.ListNumbers(ctx, inScope); return err },
+			"verify": func(ctx context.Context) error { _, err := n.VerifySeries(ctx, allInvoices); return err },
+			"format": func(ctx context.Context) error {
+				template++
+				req := &idnodev1.FormatNumberRequest{Of: &idnodev1.FormatNumberRequest_Format{Format: fmt.Sprintf("%d-{number}", template)}, Number: 1}
+				_, err := n.FormatNumber(ctx, req)
+				return err
+			},
+			"preview": func(ctx context.Context) error {
+				req := &idnodev1.DefineSeriesRequest{Name: "others", DryRun: true, Definition: &idnodev1.SeriesDefinition{Format: "{number}"}}
+				_, err := n.DefineSeries(ctx, req)
+				return err
+			},
+		}
+		end, err := n.numbers.AwaitTurn(as("shop"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, call := range calls {
+			if err := call(as("other")); err != nil {
+				t.Errorf("%s of another caller: %v", name, err)
+			}
+			start := time.Now()
+			wantError(t, call(as("shop")), apierror.CodeUnavailable, apierror.ReasonOverloaded, "")
+			if time.Since(start) != DefaultCallTimeout {
+				t.Errorf("%s gave up after %s", name, time.Since(start))
+			}
+		}
+		if _, err := n.GetSeries(as("shop"), &idnodev1.GetSeriesRequest{Name: invoices}); err != nil {
+			t.Errorf("what is cheap waits: %v", err)
+		}
+		end()
+		for name, call := range calls {
+			if err := call(as("shop")); err != nil {
+				t.Errorf("%s afterwards: %v", name, err)
+			}
+		}
+	})
+}

@@ -2,17 +2,20 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"time"
 
 	"golang.org/x/time/rate"
 
+	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/identity"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/etags"
 	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/snowflake"
@@ -95,7 +98,7 @@ type Config struct {
 	ReserveTotal func() *reserve.Total
 
 	// Caller returns the caller of a context that WithCaller did not make.
-	Caller func(ctx context.Context) Caller
+	Caller func(ctx context.Context) admission.Caller
 	// Guarded keeps dangerous calls to the principals in Admins as long as there are
 	// no roles; if Admins is empty, all are refused.
 	Guarded bool
@@ -106,7 +109,7 @@ type Config struct {
 	Hosts []string
 
 	// Audit, if set, records changes of the cluster and denied calls.
-	Audit Auditor
+	Audit admission.Auditor
 
 	// ServerPrefix, if set, replaces the node tag in the ids of this node's HiLo ranges.
 	ServerPrefix string
@@ -133,17 +136,37 @@ func (t nodeTag) confirmed() string {
 	return ""
 }
 
-// base is embedded by every group of use cases: calls admits calls, proposer takes operations
+// base is embedded by every group of use cases: Control admits calls, proposer takes operations
 // through the log, and linearizer makes the state new enough to be read.
 type base struct {
-	*calls
+	*admission.Control
 	proposer   Proposer
 	linearizer Linearizer
+	state      State
+	etags      Etags
+	tag        nodeTag
+	caughtUp   func() bool
+	timeout    time.Duration
+	logger     *slog.Logger
+	events     *Events
+}
+
+// door is the part of admission that APIs ask themselves.
+type door interface {
+	Principal(ctx context.Context) string
+	Rights(ctx context.Context, database, name string) rights.Right
+	Grants(ctx context.Context, database string) []rights.Grant
+	MayRead(ctx context.Context) bool
+	AuditTail(ctx context.Context, n int) ([]json.RawMessage, error)
+	Turn(ctx context.Context) (end func(), err error)
+	InFlight() int64
+	MaxInFlight() int
+	Drain(ctx context.Context) error
 }
 
 // Service holds the use cases, in groups. It is safe for concurrent use.
 type Service struct {
-	*calls
+	door
 	*ids
 	*identities
 	*ranges
@@ -161,19 +184,18 @@ type Service struct {
 // New returns a Service.
 func New(cfg Config) *Service {
 	tag := nodeTag(cfg.Tag)
-	auth := &authorizer{state: cfg.State, from: cfg.Caller, guarded: cfg.Guarded, admins: cfg.Admins}
-	audit := &auditing{
-		log: cfg.Audit, auth: auth, tag: tag, logger: cfg.Logger,
-		denials: rate.NewLimiter(denialsPerSecond, denialsAtOnce),
+	control := admission.New(admission.Config{
+		State: cfg.State, HasEtags: cfg.Etags.Has, CaughtUp: cfg.CaughtUp, From: cfg.Caller, Guarded: cfg.Guarded, Admins: cfg.Admins,
+		Audit: cfg.Audit, Tag: tag.confirmed, Timeout: cfg.CallTimeout, MaxInFlight: cfg.MaxInFlight, Logger: cfg.Logger,
+		Refused: cfg.Events.Refused,
+	})
+	base := &base{
+		Control: control, proposer: cfg.Proposer, linearizer: cfg.Linearizer, state: cfg.State, etags: cfg.Etags, tag: tag,
+		caughtUp: cfg.CaughtUp, timeout: cfg.CallTimeout, logger: cfg.Logger, events: &cfg.Events,
 	}
-	calls := &calls{
-		admission: &admission{authorizer: auth, etags: cfg.Etags, caughtUp: cfg.CaughtUp, most: cfg.MaxInFlight},
-		auditing:  audit, events: &cfg.Events, timeout: cfg.CallTimeout, turns: newTurns(),
-	}
-	base := base{calls: calls, proposer: cfg.Proposer, linearizer: cfg.Linearizer}
 	identities, claims := &identities{base}, &claims{base}
 	return &Service{
-		calls: calls, identities: identities, claims: claims,
+		door: control, identities: identities, claims: claims,
 		ids:       &ids{base, identities, claims},
 		ranges:    &ranges{base: base, serverPrefix: cfg.ServerPrefix, reserves: cfg.Reserves, ownReserves: cfg.OwnReserves},
 		numbers:   &numbers{base: base},
@@ -185,7 +207,7 @@ func New(cfg Config) *Service {
 			base: base, cluster: cfg.Cluster, version: cfg.Version, hosts: cfg.Hosts, reserve: cfg.ReserveTotal,
 			refusals: rate.Sometimes{First: 10, Interval: time.Second},
 		},
-		roles:    &roles{base},
+		roles:    &roles{base, len(cfg.Admins) > 0},
 		settings: &settings{base},
 	}
 }

@@ -99,7 +99,7 @@ func TestInFlight(t *testing.T) {
 	for range 2 {
 		go func() { ended <- callNext(&idnodev1.NextIdentityRequest{Name: "u"})(n) }()
 	}
-	await(t, func() bool { return n.inFlight.Load() == 2 })
+	await(t, func() bool { return n.InFlight() == 2 })
 	_, err := n.Generate(context.Background(), &idnodev1.GenerateRequest{})
 	wantError(t, err, apierror.CodeResourceExhausted, apierror.ReasonOverloaded, "")
 	if n.Status().Term != 0 {

@@ -11,16 +11,17 @@ import (
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
 type settings struct {
-	base
+	*base
 }
 
 // ListSettings shows all replicated settings, by key.
 func (s *settings) ListSettings(ctx context.Context, req *idnodev1.ListSettingsRequest) (*idnodev1.ListSettingsResponse, error) {
-	return call(ctx, s.calls, "ListSettings", req, s.listSettings)
+	return admission.Call(ctx, s.Control, "ListSettings", req, s.listSettings)
 }
 
 func (s *settings) listSettings(ctx context.Context, req *idnodev1.ListSettingsRequest) (*idnodev1.ListSettingsResponse, error) {
@@ -30,11 +31,11 @@ func (s *settings) listSettings(ctx context.Context, req *idnodev1.ListSettingsR
 
 // UpdateSetting changes one replicated setting. The replicated state checks its values.
 func (s *settings) UpdateSetting(ctx context.Context, req *idnodev1.UpdateSettingRequest) (*idnodev1.UpdateSettingResponse, error) {
-	return call(ctx, s.calls, "UpdateSetting", req, s.updateSetting)
+	return admission.Call(ctx, s.Control, "UpdateSetting", req, s.updateSetting)
 }
 
 func (s *settings) updateSetting(ctx context.Context, to *idnodev1.UpdateSettingRequest) (*idnodev1.UpdateSettingResponse, error) {
-	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
+	if err := s.Authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return nil, err
 	}
 	all := s.all()

@@ -13,6 +13,7 @@ import (
 	"github.com/idnode/idnode/client/snowflake/generator"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
@@ -57,7 +58,7 @@ type ownWorker struct {
 
 // NextSnowflakes makes ids of a pool at this node.
 func (w *workers) NextSnowflakes(ctx context.Context, req *idnodev1.NextSnowflakesRequest) (*idnodev1.NextSnowflakesResponse, error) {
-	return call(ctx, w.calls, "NextSnowflakes", req, w.nextSnowflakes)
+	return admission.Call(ctx, w.Control, "NextSnowflakes", req, w.nextSnowflakes)
 }
 
 func (w *workers) nextSnowflakes(ctx context.Context, req *idnodev1.NextSnowflakesRequest) (*idnodev1.NextSnowflakesResponse, error) {
@@ -69,7 +70,7 @@ func (w *workers) nextSnowflakes(ctx context.Context, req *idnodev1.NextSnowflak
 	if err != nil {
 		return nil, err
 	}
-	if err := w.allow(ctx, rights.Ranges, target{database: pool.database, name: pool.name}, count); err != nil {
+	if err := w.Allow(ctx, rights.Ranges, admission.Target{Database: pool.database, Name: pool.name}, count); err != nil {
 		return nil, err
 	}
 	own := w.own.of(pool, func() *ownWorker {

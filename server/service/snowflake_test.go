@@ -15,6 +15,7 @@ import (
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/snowflake"
 	"github.com/idnode/idnode/test/fsmtest"
@@ -85,7 +86,7 @@ func TestAWorkerThroughTheService(t *testing.T) {
 // shows whose each is.
 func TestAWorkerIsItsPrincipals(t *testing.T) {
 	n := newNode(t, newWorld(t), func(c *Config) {
-		c.Caller = func(ctx context.Context) Caller { who, _ := CallerOf(ctx); return who }
+		c.Caller = func(ctx context.Context) admission.Caller { who, _ := admission.CallerOf(ctx); return who }
 	})
 	shop := as("dns:shop")
 	if _, err := n.DefinePool(shop, &idnodev1.DefinePoolRequest{Name: "p", LayoutName: "javascript"}); err != nil {
@@ -121,7 +122,7 @@ func TestAWorkerIsItsPrincipals(t *testing.T) {
 // TestANodesOwnWorkerIsNobodys: it is for all callers, so it counts for none of them.
 func TestANodesOwnWorkerIsNobodys(t *testing.T) {
 	n := newNode(t, newPresent(t), func(c *Config) {
-		c.Caller = func(ctx context.Context) Caller { who, _ := CallerOf(ctx); return who }
+		c.Caller = func(ctx context.Context) admission.Caller { who, _ := admission.CallerOf(ctx); return who }
 	})
 	shop := as("dns:shop")
 	if _, err := n.DefinePool(shop, &idnodev1.DefinePoolRequest{Name: "p"}); err != nil {

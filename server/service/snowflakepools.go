@@ -17,6 +17,7 @@ import (
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/snowflake"
@@ -26,13 +27,13 @@ import (
 const defaultLayout = "twitter"
 
 type workers struct {
-	base
+	*base
 	own ownWorkers
 }
 
 // DefinePool begins a pool of workers.
 func (w *workers) DefinePool(ctx context.Context, req *idnodev1.DefinePoolRequest) (*idnodev1.DefinePoolResponse, error) {
-	return call(ctx, w.calls, "DefinePool", req, w.definePool)
+	return admission.Call(ctx, w.Control, "DefinePool", req, w.definePool)
 }
 
 func (w *workers) definePool(ctx context.Context, req *idnodev1.DefinePoolRequest) (*idnodev1.DefinePoolResponse, error) {
@@ -49,9 +50,9 @@ func (w *workers) definePool(ctx context.Context, req *idnodev1.DefinePoolReques
 		return nil, err
 	}
 	if req.GetForgetLeases() { // It is a part of a restore, and stops all holders for a while.
-		err = w.authorize(ctx, rights.Cluster, "", "")
+		err = w.Authorize(ctx, rights.Cluster, "", "")
 	} else {
-		err = w.authorize(ctx, rights.Seed, pool.database, pool.name)
+		err = w.Authorize(ctx, rights.Seed, pool.database, pool.name)
 	}
 	if err != nil {
 		return nil, err
@@ -139,7 +140,7 @@ func clock(now *timestamppb.Timestamp) (int64, error) {
 
 // AcquireWorker leases a worker of a pool.
 func (w *workers) AcquireWorker(ctx context.Context, req *idnodev1.AcquireWorkerRequest) (*idnodev1.AcquireWorkerResponse, error) {
-	return call(ctx, w.calls, "AcquireWorker", req, w.acquireWorker)
+	return admission.Call(ctx, w.Control, "AcquireWorker", req, w.acquireWorker)
 }
 
 func (w *workers) acquireWorker(ctx context.Context, req *idnodev1.AcquireWorkerRequest) (*idnodev1.AcquireWorkerResponse, error) {
@@ -154,7 +155,7 @@ func (w *workers) acquireWorker(ctx context.Context, req *idnodev1.AcquireWorker
 	if err := snowflake.CheckHolder(req.GetHolder()); err != nil {
 		return nil, apierror.Invalid(apierror.ReasonInvalidPool, "holder", "%v", err)
 	}
-	what := target{targetNothing, pool.database, pool.name}
+	what := admission.Target{Database: pool.database, Name: pool.name}
 	e, err := w.prepare(ctx, req.GetRequestId(), rights.Ranges, what, 1, func() fingerprint {
 		return newFingerprint("AcquireWorker").text(req.GetDatabase()).text(req.GetPool()).text(req.GetHolder()).
 			number(acquire.GetWantNanos()).time(req.GetNow())
@@ -221,7 +222,7 @@ func wanted(req forWindow) (want, holder int64, err error) {
 
 // RenewWorker moves the end of a worker's window.
 func (w *workers) RenewWorker(ctx context.Context, req *idnodev1.RenewWorkerRequest) (*idnodev1.RenewWorkerResponse, error) {
-	return call(ctx, w.calls, "RenewWorker", req, w.renewWorker)
+	return admission.Call(ctx, w.Control, "RenewWorker", req, w.renewWorker)
 }
 
 func (w *workers) renewWorker(ctx context.Context, req *idnodev1.RenewWorkerRequest) (*idnodev1.RenewWorkerResponse, error) {
@@ -233,7 +234,7 @@ func (w *workers) renewWorker(ctx context.Context, req *idnodev1.RenewWorkerRequ
 	if renew.WantNanos, renew.HolderUnixNano, err = wanted(req); err != nil {
 		return nil, err
 	}
-	if err := w.authorize(ctx, rights.Ranges, pool.database, pool.name); err != nil {
+	if err := w.Authorize(ctx, rights.Ranges, pool.database, pool.name); err != nil {
 		return nil, err
 	}
 	result, err := w.propose(ctx, op.Envelope{Database: pool.database}, renew, true)
@@ -261,7 +262,7 @@ func leaseOf(req ofLease) (pool poolKey, token uint64, err error) {
 
 // ReleaseWorker frees a worker.
 func (w *workers) ReleaseWorker(ctx context.Context, req *idnodev1.ReleaseWorkerRequest) (*idnodev1.ReleaseWorkerResponse, error) {
-	return call(ctx, w.calls, "ReleaseWorker", req, w.releaseWorker)
+	return admission.Call(ctx, w.Control, "ReleaseWorker", req, w.releaseWorker)
 }
 
 func (w *workers) releaseWorker(ctx context.Context, req *idnodev1.ReleaseWorkerRequest) (*idnodev1.ReleaseWorkerResponse, error) {
@@ -269,7 +270,7 @@ func (w *workers) releaseWorker(ctx context.Context, req *idnodev1.ReleaseWorker
 	if err != nil {
 		return nil, err
 	}
-	if err := w.authorize(ctx, rights.Ranges, pool.database, pool.name); err != nil {
+	if err := w.Authorize(ctx, rights.Ranges, pool.database, pool.name); err != nil {
 		return nil, err
 	}
 	release := &raftlogv1.WorkerRelease{Pool: pool.name, Worker: req.GetWorker(), Token: token, Next: req.GetNext()}
@@ -279,7 +280,7 @@ func (w *workers) releaseWorker(ctx context.Context, req *idnodev1.ReleaseWorker
 
 // EvictWorker ends the lease of a worker whose holder does not give it back.
 func (w *workers) EvictWorker(ctx context.Context, req *idnodev1.EvictWorkerRequest) (*idnodev1.EvictWorkerResponse, error) {
-	return call(ctx, w.calls, "EvictWorker", req, w.evictWorker)
+	return admission.Call(ctx, w.Control, "EvictWorker", req, w.evictWorker)
 }
 
 func (w *workers) evictWorker(ctx context.Context, req *idnodev1.EvictWorkerRequest) (*idnodev1.EvictWorkerResponse, error) {
@@ -287,7 +288,7 @@ func (w *workers) evictWorker(ctx context.Context, req *idnodev1.EvictWorkerRequ
 	if err != nil {
 		return nil, err
 	}
-	if err := w.authorize(ctx, rights.Delete, pool.database, pool.name); err != nil {
+	if err := w.Authorize(ctx, rights.Delete, pool.database, pool.name); err != nil {
 		return nil, err
 	}
 	if len(req.GetHolder()) > snowflake.MaxHolderBytes {
@@ -324,7 +325,7 @@ func (w *workers) ListPools(ctx context.Context, req *idnodev1.ListPoolsRequest)
 
 // ListWorkers lists the workers of a pool by number.
 func (w *workers) ListWorkers(ctx context.Context, req *idnodev1.ListWorkersRequest) (*idnodev1.ListWorkersResponse, error) {
-	return call(ctx, w.calls, "ListWorkers", req, w.listWorkers)
+	return admission.Call(ctx, w.Control, "ListWorkers", req, w.listWorkers)
 }
 
 func (w *workers) listWorkers(ctx context.Context, req *idnodev1.ListWorkersRequest) (*idnodev1.ListWorkersResponse, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/etag"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 )
 
@@ -25,16 +26,16 @@ func (g *ids) StreamServerSideIds(
 ) error {
 	database, tag, size, err := g.checkStream(ctx, req)
 	if err != nil {
-		return g.finish(ctx, "ServerSideStream", err)
+		return g.Finish(ctx, "ServerSideStream", err)
 	}
 	take := func(ctx context.Context, n int64) (*idnodev1.IdBlock, error) {
-		if err := g.allowTemplate(ctx, req.GetTemplate(), target{targetDatabase, database, ""}, n); err != nil {
+		if err := g.allowTemplate(ctx, req.GetTemplate(), admission.Target{Kind: admission.TargetDatabase, Database: database}, n); err != nil {
 			return nil, err
 		}
 		return g.serverSideBlock(database, req.GetTemplate(), tag, n)
 	}
 	for left := cmp.Or(req.GetCount(), math.MaxInt64); left > 0; left -= size { // Without a count there is no end.
-		block, err := untimedCall(ctx, g.calls, "ServerSideStream", min(size, left), take)
+		block, err := admission.UntimedCall(ctx, g.Control, "ServerSideStream", min(size, left), take)
 		if err == nil {
 			err = send(&idnodev1.StreamServerSideIdsResponse{Block: block, NodeTag: tag})
 		}
@@ -63,7 +64,7 @@ func (g *ids) checkStream(ctx context.Context, req *idnodev1.StreamServerSideIds
 	if size, err = upTo(MaxBlockSize, req.GetBlockSize(), DefaultBlockSize, apierror.ReasonInvalidSize, "block_size"); err != nil {
 		return "", "", 0, err
 	}
-	if err := g.allowTemplate(ctx, req.GetTemplate(), target{targetDatabase, database, ""}, 0); err != nil {
+	if err := g.allowTemplate(ctx, req.GetTemplate(), admission.Target{Kind: admission.TargetDatabase, Database: database}, 0); err != nil {
 		return "", "", 0, err
 	}
 	tag, err = g.serverSideTag(req.GetTemplate())

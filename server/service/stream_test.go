@@ -17,7 +17,7 @@ var errGone = errors.New("the caller has gone")
 func (n node) streamed(req *idnodev1.StreamServerSideIdsRequest, most int) (blocks [][2]int64, err error) {
 	err = n.StreamServerSideIds(context.Background(), req, func(res *idnodev1.StreamServerSideIdsResponse) error {
 		blocks = append(blocks, [2]int64{res.GetBlock().GetFirst(), res.GetBlock().GetLast()})
-		if n.inFlight.Load() != 0 {
+		if n.InFlight() != 0 {
 			return errors.New("the stream counts as a call between two blocks")
 		}
 		if len(blocks) == most {

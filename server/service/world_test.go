@@ -15,6 +15,7 @@ import (
 
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/etags"
 	"github.com/idnode/idnode/server/reserve"
@@ -113,7 +114,7 @@ func newNode(t testing.TB, w *world, change func(*Config)) node {
 			NumbersTaken: func(string, int64) {}, Used: func(string, string, string, int64) {}, RangeReturned: func(string, int64) {},
 			BackedUp: func() {}, Refused: func(string) {},
 		},
-		Caller: func(context.Context) Caller { return Caller{} }, OwnEtags: func() []etags.Progress { return nil },
+		Caller: func(context.Context) admission.Caller { return admission.Caller{} }, OwnEtags: func() []etags.Progress { return nil },
 		OwnReserves: func() []reserve.Left { return nil }, ReserveTotal: func() *reserve.Total { return nil },
 		Proposer: w, Linearizer: w, State: w.State, Etags: n.etags, Cluster: n.cluster,
 		Tag: func() (string, bool) { return "A", true },

@@ -20,6 +20,7 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/etags"
 	"github.com/idnode/idnode/server/grpcapi"
 	"github.com/idnode/idnode/server/history"
@@ -123,7 +124,7 @@ func (w *world) newServer(cfg httpapi.Config) *httpapi.Server {
 		Logger: slog.New(slog.DiscardHandler), CaughtUp: func() bool { return true },
 		CallTimeout: service.DefaultCallTimeout, MaxInFlight: service.DefaultMaxInFlight,
 		Events:   metrics.New("").Service(),
-		Caller:   func(context.Context) service.Caller { return service.Caller{} },
+		Caller:   func(context.Context) admission.Caller { return admission.Caller{} },
 		Proposer: w, Linearizer: w, State: w.State, Etags: w, Cluster: w, Version: "v1", Guarded: len(w.admins) > 0, Admins: w.admins,
 		Hosts:        []string{"ids.example"},
 		Tag:          func() (string, bool) { return "A", true },

@@ -1,4 +1,4 @@
-package service
+package admission
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/client/docid"
-	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/server/apierror"
 )
 
@@ -22,7 +21,7 @@ type Caller struct {
 type callerKey struct{}
 
 // WithCaller returns a context whose calls are those of a caller. APIs that can
-// find the caller in the context need not do this; see Config.Caller.
+// find the caller in the context need not do this; see Config.From.
 func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
@@ -41,22 +40,23 @@ type authorizer struct {
 	admins  []string
 }
 
-func (a *authorizer) caller(ctx context.Context) Caller {
+// Caller returns who calls.
+func (a *authorizer) Caller(ctx context.Context) Caller {
 	if c, ok := CallerOf(ctx); ok {
 		return c
 	}
 	return a.from(ctx)
 }
 
-// authorize refuses calls without the right. Database and name are folded; both are empty for the
+// Authorize refuses calls without the right. Database and name are folded; both are empty for the
 // whole cluster. All APIs use it. While there are roles, the state checks again when it applies the
 // operation, since they may have changed meanwhile.
 //
 // Without roles and administrators it costs one read of the roles.
-func (a *authorizer) authorize(ctx context.Context, need rights.Right, database, name string) error {
+func (a *authorizer) Authorize(ctx context.Context, need rights.Right, database, name string) error {
 	roles := a.state.Roles().Table
 	if !roles.Set() {
-		return a.authorizeGuarded(ctx, need)
+		return a.AuthorizeGuarded(ctx, need)
 	}
 	who := a.Principal(ctx)
 	if rights.Allows(roles, who, need, database, name) {
@@ -66,9 +66,9 @@ func (a *authorizer) authorize(ctx context.Context, need rights.Right, database,
 		strings.TrimSuffix(name, rights.Further), database)
 }
 
-// authorizeGuarded keeps dangerous calls to the administrators, if there are
+// AuthorizeGuarded keeps dangerous calls to the administrators, if there are
 // any.
-func (a *authorizer) authorizeGuarded(ctx context.Context, need rights.Right) error {
+func (a *authorizer) AuthorizeGuarded(ctx context.Context, need rights.Right) error {
 	if !a.guarded || need&rights.Guarded == 0 {
 		return nil
 	}
@@ -79,30 +79,8 @@ func (a *authorizer) authorizeGuarded(ctx context.Context, need rights.Right) er
 	return apierror.Forbidden("%.80q is not among the administrators of this node, to whom the right %s is kept", who, need)
 }
 
-// toRaise returns the rights to raise a counter by so many numbers. Without roles a raise by more
-// than NextRange takes is guarded like force: it may leave no numbers, and a HiLo counter cannot be
-// lowered. With roles the right to seed is enough.
-func (a *authorizer) toRaise(by uint64) rights.Right {
-	return withForce(rights.Seed, by > hilo.MaxAhead && !a.state.Roles().Table.Set())
-}
-
-// principal returns the caller's name for an operation, or nil as long as there
-// are no roles: operations then carry no unused name. A request id is always its
-// caller's.
-func (a *authorizer) principal(ctx context.Context, keyed bool) *string {
-	if a.state.Roles().Table.Set() || keyed {
-		return a.author(ctx)
-	}
-	return nil
-}
-
-func (a *authorizer) author(ctx context.Context) *string {
-	who := a.Principal(ctx)
-	return &who
-}
-
 // Principal returns the name of ctx's caller; may be empty.
-func (a *authorizer) Principal(ctx context.Context) string { return a.caller(ctx).Principal }
+func (a *authorizer) Principal(ctx context.Context) string { return a.Caller(ctx).Principal }
 
 // Rights returns the caller's rights to a name of a database, in any case, or to the cluster if
 // both are empty. APIs use it to show what is possible; each use case checks for itself.
@@ -119,7 +97,8 @@ func (a *authorizer) Grants(ctx context.Context, database string) []rights.Grant
 	return grants
 }
 
-func (a *authorizer) rightsWithin(ctx context.Context, database string) (have rights.Right) {
+// RightsWithin returns the rights that the caller has to any name of a database.
+func (a *authorizer) RightsWithin(ctx context.Context, database string) (have rights.Right) {
 	for _, g := range a.Grants(ctx, database) {
 		have |= g.Rights
 	}
@@ -129,7 +108,7 @@ func (a *authorizer) rightsWithin(ctx context.Context, database string) (have ri
 // withoutGuarded takes the rights away that are kept to administrators as long as there are
 // no roles.
 func (a *authorizer) withoutGuarded(ctx context.Context, have rights.Right) rights.Right {
-	if !a.state.Roles().Table.Set() && a.authorizeGuarded(ctx, rights.Guarded) != nil {
+	if !a.state.Roles().Table.Set() && a.AuthorizeGuarded(ctx, rights.Guarded) != nil {
 		return have &^ rights.Guarded
 	}
 	return have
@@ -137,5 +116,5 @@ func (a *authorizer) withoutGuarded(ctx context.Context, have rights.Right) righ
 
 // MayRead reports whether the caller may read everything.
 func (a *authorizer) MayRead(ctx context.Context) bool {
-	return a.authorize(ctx, rights.Read, "", "") == nil
+	return a.Authorize(ctx, rights.Read, "", "") == nil
 }

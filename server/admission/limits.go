@@ -1,4 +1,4 @@
-package service
+package admission
 
 import (
 	"cmp"
@@ -23,10 +23,11 @@ type limiter struct {
 	// setAt is the log index of the limits that the counters belong to: with new
 	// limits all begin again.
 	setAt   uint64
-	callers map[string]*limited
+	callers map[string]*Limited
 }
 
-type limited struct {
+// Limited is a caller that has limits, and what counts against them; nil has none.
+type Limited struct {
 	limit    rights.Limit
 	inFlight atomic.Int64
 	// ids is nil without a limit on ids, names without a limit on new names.
@@ -41,7 +42,7 @@ type limited struct {
 const maxLimited = 100_000
 
 // of returns the counters of a caller, or nil if it has no limits.
-func (l *limiter) of(roles fsm.Roles, principal string) *limited {
+func (l *limiter) of(roles fsm.Roles, principal string) *Limited {
 	limit, ok := roles.Table.Limit(principal)
 	if !ok {
 		return nil
@@ -49,11 +50,11 @@ func (l *limiter) of(roles fsm.Roles, principal string) *limited {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.setAt != roles.SetAt || len(l.callers) >= maxLimited {
-		l.setAt, l.callers = roles.SetAt, map[string]*limited{}
+		l.setAt, l.callers = roles.SetAt, map[string]*Limited{}
 	}
 	c := l.callers[principal]
 	if c == nil {
-		c = &limited{limit: limit, names: limitNewNames(limit.NewNamesPerHour)}
+		c = &Limited{limit: limit, names: limitNewNames(limit.NewNamesPerHour)}
 		if limit.IDsPerSecond > 0 {
 			c.ids = rate.NewLimiter(rate.Limit(limit.IDsPerSecond), int(c.burst()))
 		}
@@ -67,7 +68,7 @@ func (l *limiter) of(roles fsm.Roles, principal string) *limited {
 // machines.
 const minBurst, maxBurst = 1_000, 1 << 30
 
-func (c *limited) enter() *apierror.Error {
+func (c *Limited) enter() *apierror.Error {
 	if c == nil || c.limit.InFlight == 0 {
 		return nil
 	}
@@ -79,16 +80,16 @@ func (c *limited) enter() *apierror.Error {
 	return nil
 }
 
-func (c *limited) leave() {
+func (c *Limited) leave() {
 	if c != nil && c.limit.InFlight != 0 {
 		c.inFlight.Add(-1)
 	}
 }
 
-// takeIDs counts ids. A call may ask for more than a second's worth: it is accepted if the
+// countIDs counts ids. A call may ask for more than a second's worth: it is accepted if the
 // caller has no debt, and later calls wait until the debt is paid. So the rate holds in the long
 // run, for calls of any size.
-func (c *limited) takeIDs(now time.Time, n int64) error {
+func (c *Limited) countIDs(now time.Time, n int64) error {
 	if c == nil || c.ids == nil || n <= 0 {
 		return nil
 	}
@@ -97,7 +98,7 @@ func (c *limited) takeIDs(now time.Time, n int64) error {
 		return apierror.Exhausted(apierror.ReasonRateLimited, fmt.Sprintf("the caller's limit is %d ids a second", c.limit.IDsPerSecond),
 			untilAllowed(c.ids, now, first), nil)
 	}
-	c.debit(now, n-min(n, burst))
+	c.Debit(now, n-min(n, burst))
 	return nil
 }
 
@@ -108,8 +109,8 @@ func untilAllowed(l *rate.Limiter, now time.Time, n int) time.Duration {
 	return max(after.DelayFrom(now), apierror.RetryBusy)
 }
 
-// debit counts ids that were given already.
-func (c *limited) debit(now time.Time, n int64) {
+// Debit counts ids that were given already.
+func (c *Limited) Debit(now time.Time, n int64) {
 	if c == nil || c.ids == nil {
 		return
 	}
@@ -125,55 +126,56 @@ func (c *limited) debit(now time.Time, n int64) {
 	}
 }
 
-func (c *limited) burst() int64 { return min(max(c.limit.IDsPerSecond, minBurst), maxBurst) }
+func (c *Limited) burst() int64 { return min(max(c.limit.IDsPerSecond, minBurst), maxBurst) }
 
-// giveBack subtracts ids from the count. It never puts a caller further ahead than takeIDs allows.
-func (c *limited) giveBack(now time.Time, n int64) {
+// GiveBack subtracts ids from the count. It never puts a caller further ahead than countIDs allows.
+func (c *Limited) GiveBack(now time.Time, n int64) {
 	if c == nil || c.ids == nil || n <= 0 {
 		return
 	}
 	c.ids.ReserveN(now, -int(n)) // Fewer than none: a Limiter bounds its tokens when it is asked next.
 }
 
-// target is the name that a call may create. Database and name are folded.
-type target struct {
-	kind           targetKind
-	database, name string
+// Target is the name that a call may create. Database and name are folded.
+type Target struct {
+	Kind           TargetKind
+	Database, Name string
 }
 
-type targetKind byte
+// TargetKind is the kind of a Target.
+type TargetKind byte
 
 const (
-	// targetNothing is the target of calls that create no name.
-	targetNothing targetKind = iota
-	targetIdentity
-	targetTag
-	targetClaim
-	// targetDatabase is one of this node's server-side ids.
-	targetDatabase
-	// targetNumber is a key of a series, or a scope of it, after the series' name.
-	targetNumber
+	// TargetNothing, the default, is for calls that create no name.
+	TargetNothing TargetKind = iota
+	TargetIdentity
+	TargetTag
+	TargetClaim
+	// TargetDatabase is one of this node's server-side ids.
+	TargetDatabase
+	// TargetNumber is a key of a series, or a scope of it, after the series' name.
+	TargetNumber
 )
 
 // knows reports whether a call creates nothing new, by this node's state. A name that is not in the
 // state counts as new. Until the node has caught up after its start it cannot decide: callers must
 // not be charged for names that existed before.
-func (a *admission) knows(what target) bool {
-	if what.kind != targetDatabase && !a.caughtUp() {
+func (a *bounds) knows(what Target) bool {
+	if what.Kind != TargetDatabase && !a.caughtUp() {
 		return true
 	}
-	switch what.kind {
-	case targetIdentity:
-		_, ok := a.state.Identity(what.database, what.name)
+	switch what.Kind {
+	case TargetIdentity:
+		_, ok := a.state.Identity(what.Database, what.Name)
 		return ok
-	case targetTag:
+	case TargetTag:
 		// HiLos also returns tags without a counter, where there is a floor for all.
-		first := a.state.HiLos(what.database, what.name, "", 1)
-		return len(first) == 1 && first[0].Tag == what.name
-	case targetClaim:
-		return slices.Contains(a.state.Claims(what.database, what.name, "", 1), what.name)
-	case targetDatabase:
-		return a.etags.Has(what.database)
+		first := a.state.HiLos(what.Database, what.Name, "", 1)
+		return len(first) == 1 && first[0].Tag == what.Name
+	case TargetClaim:
+		return slices.Contains(a.state.Claims(what.Database, what.Name, "", 1), what.Name)
+	case TargetDatabase:
+		return a.hasEtags(what.Database)
 	default:
 		return true
 	}
@@ -209,8 +211,8 @@ func limitNewNames(perHour int64) *newNames {
 	}
 }
 
-// take counts new names, all or none.
-func (n *newNames) take(now time.Time, all ...target) error {
+// count counts new names, all or none.
+func (n *newNames) count(now time.Time, all ...Target) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var fresh []uint64
@@ -225,7 +227,7 @@ func (n *newNames) take(now time.Time, all ...target) error {
 		wait := untilAllowed(n.rate, now, min(len(fresh), n.rate.Burst()))
 		return apierror.Exhausted(apierror.ReasonRateLimited,
 			fmt.Sprintf("the caller's limit is %d new names an hour, and %d of this call are new, such as %.80q of database %.80q",
-				n.perHour, len(fresh), all[0].shown(), all[0].database), wait, nil)
+				n.perHour, len(fresh), all[0].shown(), all[0].Database), wait, nil)
 	}
 	if len(n.counted)+len(fresh) > maxCounted {
 		clear(n.counted)
@@ -236,7 +238,7 @@ func (n *newNames) take(now time.Time, all ...target) error {
 	return nil
 }
 
-func (t target) shown() string {
-	_, key, _ := strings.Cut(t.name, "\x00")
-	return cmp.Or(key, t.name)
+func (t Target) shown() string {
+	_, key, _ := strings.Cut(t.Name, "\x00")
+	return cmp.Or(key, t.Name)
 }

@@ -1,4 +1,4 @@
-package service
+package admission
 
 import (
 	"context"
@@ -28,9 +28,10 @@ const recordTimeout = 2 * time.Second
 // auditing records changes of the cluster, and denied calls.
 type auditing struct {
 	// log is nil for a node that records nothing.
-	log    Auditor
-	auth   *authorizer
-	tag    nodeTag
+	log  Auditor
+	auth *authorizer
+	// tag returns the tag that the cluster has confirmed, or "".
+	tag    func() string
 	logger *slog.Logger
 	// denials bounds the records of denied calls, and denialsLeftOut counts the unrecorded
 	// calls since the last record.
@@ -38,20 +39,20 @@ type auditing struct {
 	denialsLeftOut atomic.Int64
 }
 
-// change is the effect of a recorded call.
-type change struct {
-	index uint64
+// Change is the effect of a recorded call.
+type Change struct {
+	Index uint64
 	// before and after are the value before and after the call; nil if unknown.
-	before, after any
+	Before, After any
 	// partly means that the change took effect though the call failed.
-	partly bool
+	Partly bool
 }
 
 // AuditTail returns the newest lines of this node's audit log, at most n, oldest first; nil if the
 // node keeps none. It needs the right cluster, whose holders can grant themselves every other right.
-func (c *calls) AuditTail(ctx context.Context, n int) ([]json.RawMessage, error) {
-	return call(ctx, c, "AuditTail", n, func(ctx context.Context, n int) ([]json.RawMessage, error) {
-		if err := c.authorize(ctx, rights.Cluster, "", ""); err != nil || c.log == nil {
+func (c *Control) AuditTail(ctx context.Context, n int) ([]json.RawMessage, error) {
+	return Call(ctx, c, "AuditTail", n, func(ctx context.Context, n int) ([]json.RawMessage, error) {
+		if err := c.Authorize(ctx, rights.Cluster, "", ""); err != nil || c.log == nil {
 			return nil, err
 		}
 		lines, err := c.log.Tail(ctx, n)
@@ -62,10 +63,10 @@ func (c *calls) AuditTail(ctx context.Context, n int) ([]json.RawMessage, error)
 	})
 }
 
-// audited makes a call and records it twice: before the call, and with its outcome. r describes the
+// Audited makes a call and records it twice: before the call, and with its outcome. r describes the
 // call. A call that cannot be recorded is not made. If only the outcome cannot be recorded, the
 // call has taken effect, and the failure is logged.
-func (a *auditing) audited(ctx context.Context, r audit.Record, call func() (change, error)) error {
+func (a *auditing) Audited(ctx context.Context, r audit.Record, call func() (Change, error)) error {
 	if a.log == nil {
 		_, err := call()
 		return err
@@ -76,11 +77,11 @@ func (a *auditing) audited(ctx context.Context, r audit.Record, call func() (cha
 	}
 	done, err := call()
 	r.Outcome, r.Reason = outcomeOf(err)
-	if err != nil && done.partly {
+	if err != nil && done.Partly {
 		r.Outcome = audit.OutcomeUnknown
 	}
-	if err == nil || done.partly {
-		r.Before, r.After, r.Index = done.before, done.after, done.index
+	if err == nil || done.Partly {
+		r.Before, r.After, r.Index = done.Before, done.After, done.Index
 	}
 	if failed := a.write(context.WithoutCancel(ctx), r); failed != nil {
 		a.logger.ErrorContext(ctx, "the outcome of a call is not in the audit log", "event", r.Event, "outcome", r.Outcome, "error", failed)
@@ -89,8 +90,8 @@ func (a *auditing) audited(ctx context.Context, r audit.Record, call func() (cha
 }
 
 func (a *auditing) record(ctx context.Context, r *audit.Record) error {
-	who := a.auth.caller(ctx)
-	r.Principal, r.Address, r.Node = who.Principal, who.Address, a.tag.confirmed()
+	who := a.auth.Caller(ctx)
+	r.Principal, r.Address, r.Node = who.Principal, who.Address, a.tag()
 	if err := a.write(ctx, *r); err != nil {
 		return apierror.Unavailable(apierror.ReasonAuditFailed, "the node cannot record the call, so it is not made", apierror.RetryQuorum, err)
 	}
@@ -108,8 +109,8 @@ func (a *auditing) write(ctx context.Context, r audit.Record) error {
 // second, and at once.
 const denialsPerSecond, denialsAtOnce = 1, 100
 
-// recordDenial records that the caller had no right to a call.
-func (a *auditing) recordDenial(ctx context.Context, call, message string) {
+// RecordDenial records that the caller had no right to a call.
+func (a *auditing) RecordDenial(ctx context.Context, call, message string) {
 	if a.log == nil {
 		return
 	}
