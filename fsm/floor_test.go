@@ -31,16 +31,6 @@ func TestAFloorHoldsForNamesThatAreKnown(t *testing.T) {
 	diff(t, int64(1001), l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders"})).GetHiloNext().GetLow())
 }
 
-// TestAFloorKeepsNoRangeThatBeginsBelowIt although the counter is above it.
-func TestAFloorKeepsNoRangeThatBeginsBelowIt(t *testing.T) {
-	l := newFormedLog(t)
-	issued := l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders", Token: 7})).GetHiloNext()
-	l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 20})))
-	if l.giveBack("orders", issued) {
-		t.Error("the counter fell below the floor")
-	}
-}
-
 // TestAFloorHoldsForNamesThatChangeMeanwhile: between two batches one identity is
 // shown again, and one is deleted.
 func TestAFloorHoldsForNamesThatChangeMeanwhile(t *testing.T) {

@@ -37,44 +37,6 @@ func (l *testLog) merge(m *raftlogv1.Merge) *raftlogv1.MergeResult {
 	return l.mustApplied(l.do(opMergeOf(m))).GetMerge()
 }
 
-func TestAMergeOnlyRaises(t *testing.T) {
-	l := newFormedLog(t)
-	l.do(opSeed("users", 10, false, nil))
-	diff(t, &raftlogv1.MergeResult{Unchanged: 1}, l.merge(mergeIdentity("users", 9, false)))
-	diff(t, &raftlogv1.MergeResult{Unchanged: 1}, l.merge(mergeIdentity("users", 10, true)))
-	diff(t, &raftlogv1.MergeResult{Raised: 1}, l.merge(mergeIdentity("users", 20, true)))
-	diff(t, &raftlogv1.MergeResult{Created: 1}, l.merge(mergeIdentity("orders", 5, false)))
-	diff(t, &raftlogv1.MergeResult{Created: 1}, l.merge(mergeIdentity("gone", 7, true)))
-	diff(t, &raftlogv1.MergeResult{Unchanged: 1}, l.merge(mergeIdentity("gone", 7, true)))
-	if c, ok := l.state.Identity("db", "users"); !ok || c.Last != 20 {
-		t.Errorf("users: %v %v", c, ok)
-	}
-	if _, ok := l.state.Identity("db", "gone"); ok {
-		t.Error("a hidden identity is shown")
-	}
-	if v := l.do(opNext("gone", 1)).GetIdentityNext().GetValues()[0].GetFirst(); v != 8 {
-		t.Errorf("after a merged hidden identity: %d", v)
-	}
-}
-
-func TestAMergedHiLoTakesRangesAway(t *testing.T) {
-	l := newFormedLog(t)
-	issued := l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "users", Token: 7})).GetHiloNext()
-	back := &raftlogv1.HiLoReturn{Tag: "users", Low: issued.GetLow(), High: issued.GetHigh(), Last: 0, Token: 7, CheckToken: true}
-	diff(t, &raftlogv1.MergeResult{Unchanged: 1}, l.merge(mergeHiLo("users", issued.GetHigh(), 0)))
-	diff(t, &raftlogv1.MergeResult{Raised: 1}, l.merge(mergeHiLo("users", 100, 90)))
-	if l.do(opReturn(back)).GetHiloReturn().GetReturned() {
-		t.Error("a range below a merged Max came back")
-	}
-	if c, _ := l.state.HiLo("db", "users"); c.Max != 100 || c.Peak != 100 || len(c.Outstanding) != 0 {
-		t.Errorf("%+v", c)
-	}
-	diff(t, &raftlogv1.MergeResult{Raised: 1}, l.merge(mergeHiLo("users", 10, 200)))
-	if high := l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "users", Size: 1})).GetHiloNext().GetHigh(); high != 201 {
-		t.Errorf("High %d is not above the merged Peak", high)
-	}
-}
-
 // TestNoRangeComesBackBelowAMergedMax: numbers that a file has as taken stay taken, also where Max
 // has passed them already.
 func TestNoRangeComesBackBelowAMergedMax(t *testing.T) {
@@ -112,28 +74,6 @@ func (l *testLog) giveBack(tag string, r *raftlogv1.HiLoNextResult) bool {
 	return l.do(opReturn(&raftlogv1.HiLoReturn{
 		Tag: tag, Low: r.GetLow(), High: r.GetHigh(), Last: r.GetLow() - 1, Token: r.GetToken(), CheckToken: true,
 	})).GetHiloReturn().GetReturned()
-}
-
-// TestNoRangeComesBackBelowWhatWasSet: a client that sets Max to its present value declares the
-// numbers up to it taken.
-func TestNoRangeComesBackBelowWhatWasSet(t *testing.T) {
-	l := newFormedLog(t)
-	issued := l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders", Token: 7})).GetHiloNext()
-	l.mustApplied(l.do(opHiLoSetTo("orders", 32, 32)))
-	if l.giveBack("orders", issued) {
-		t.Error("the range came back")
-	}
-}
-
-func TestMergedClaims(t *testing.T) {
-	l := newFormedLog(t)
-	l.do(opSeed("users", 5, false, nil))
-	l.do(opClaimID("users/9"))
-	got := l.merge(&raftlogv1.Merge{Claims: []string{"users/5", "users/6", "users/9", "me@example.org"}})
-	diff(t, &raftlogv1.MergeResult{Claimed: 3, Unchanged: 1, Conflicts: []string{"users/5"}}, got)
-	if first := l.do(opNext("users", 1)).GetIdentityNext().GetValues()[0].GetFirst(); first != 7 {
-		t.Errorf("a merged claim was not stepped over: %d", first)
-	}
 }
 
 // TestMergesThatAreRefused leaves the state as it is.
