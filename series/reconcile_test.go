@@ -28,10 +28,16 @@ func TestReconcileRefuses(t *testing.T) {
 		"numbers have one twice":                        {scope: scope, books: []*raftlogv1.SeriesKey{{Number: 1}, {Number: 1, Key: "a"}}},
 		"numbers have one that the scope does not have": {scope: scope, books: []*raftlogv1.SeriesKey{{Number: 1}, {Number: 4}}},
 		"numbers have one that the scope does not":      {scope: scope, books: []*raftlogv1.SeriesKey{{Number: 0}}},
-		"keys has a key twice":                          {scope: scope, books: []*raftlogv1.SeriesKey{{Number: 1, Key: "a"}, {Number: 2, Key: "a"}}},
-		"keys has a key of more than 128 bytes":         {scope: scope, books: []*raftlogv1.SeriesKey{{Number: 1, Key: strings.Repeat("a", 129)}}},
-		"reason is not of 1 to 128 bytes":               {scope: scope, books: []*raftlogv1.SeriesKey{{Number: 1}}, reason: "to\nrn"},
-		"2027 BERLIN has no numbers":                    {scope: []string{"2027", "BERLIN"}, books: []*raftlogv1.SeriesKey{{Number: 1}}},
+		"keys has a key twice": {
+			scope: scope,
+			books: []*raftlogv1.SeriesKey{{Number: 1, Key: "a"}, {Number: 2, Key: "a"}},
+		},
+		"keys has a key of more than 128 bytes": {
+			scope: scope,
+			books: []*raftlogv1.SeriesKey{{Number: 1, Key: strings.Repeat("a", 129)}},
+		},
+		"reason is not of 1 to 128 bytes": {scope: scope, books: []*raftlogv1.SeriesKey{{Number: 1}}, reason: "to\nrn"},
+		"2027 BERLIN has no numbers":      {scope: []string{"2027", "BERLIN"}, books: []*raftlogv1.SeriesKey{{Number: 1}}},
 	} {
 		hash := s.Hash()
 		if _, err := s.Reconcile(1, tt.scope, tt.books, tt.reason); err == nil ||
