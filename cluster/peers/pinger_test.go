@@ -32,7 +32,9 @@ func TestALateAnswerMakesNoWayLonger(t *testing.T) {
 		if got := pinger.Contact(b.GetId()).RoundTrip; got != 0 {
 			t.Errorf("%v before the first answer", got)
 		}
-		for i, step := range []struct{ took, want time.Duration }{{80, 80}, {12, 12}, {900, 15}, {900, 18}, {12, 12}, {14, 14}, {18, 17}, {18, 18}} {
+		for i, step := range []struct{ took, want time.Duration }{
+			{80, 80}, {12, 12}, {900, 15}, {900, 18}, {12, 12}, {14, 14}, {18, 17}, {18, 18},
+		} {
 			pinger.keep(b, time.Now().Add(-step.took), &peerv1.PingResponse{}, nil)
 			if got := pinger.Contact(b.GetId()).RoundTrip; got != step.want {
 				t.Errorf("answer %d took %d: %d away, want %d", i, step.took, got, step.want)
