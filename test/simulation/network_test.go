@@ -75,7 +75,7 @@ func newNetwork(random *rand.Rand, latency, jitter time.Duration, slow float64) 
 		random: random, rate: map[string]int{}, unheard: 8 * time.Second, latency: latency, jitter: jitter, slow: slow,
 		cut: map[edge]bool{}, closed: map[way]bool{}, held: map[string]time.Time{}, frozen: map[string]time.Time{},
 		troubled: map[edge]time.Time{},
-		names: map[string]string{}, left: map[string]bool{},
+		names:    map[string]string{}, left: map[string]bool{},
 		listeners: map[string]*listener{}, conns: map[*conn]bool{}, sent: map[edge]sent{}, changed: make(chan struct{}),
 	}
 }
