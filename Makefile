@@ -86,7 +86,8 @@ explore: ## all orders of events in small worlds, with MORE of each fault and at
 	go test -count=1 -v -timeout 0 -run 'TestScenarios$$' ./test/exploration -more $(MORE) -most $(MOST) $(if $(SCENARIO),-scenario $(SCENARIO))
 
 golden: ## on the day of a release: the files by which tests see what later programs break; elsewhere never
-	go test -count=1 -run 'Kept$$' ./test/compat ./fsm ./cmd/idnode ./test/e2e -golden
+	TEST_TIER=all go test -count=1 -run 'Kept$$' ./test/compat ./fsm ./cluster/transport ./server/service ./server/metrics \
+	  ./server/httpapi ./server/jsonapi ./cmd/idnode ./test/e2e ./test/e2e/clients -golden
 
 mutants: ## plants a bug at a time and says which test finds it
 	go run ./test/mutants

@@ -128,7 +128,7 @@ var parts = []part{
 	// The relation that explored worlds and simulated nodes obey. It knows the log's form.
 	{folder: "test/model", floor: 0, beside: []string{"raftlog"}},
 	{folder: "test/tier", floor: 0},
-	{folder: "test/compat", floor: 0},
+	{folder: "test/compat", floor: 0, modules: []string{protobuf}},
 	{folder: "test/sizing", floor: 0},
 	{folder: "test/cputime", floor: 0, modules: []string{xsys}},
 	{folder: "test/logbuffer", floor: 0},

@@ -139,20 +139,22 @@ func TestEachMethodAsOverGRPC(t *testing.T) {
 func overGRPC(t *testing.T, w *world, method, body string) (proto.Message, error) {
 	t.Helper()
 	desc := methodOf(t, method)
-	make := func(m protoreflect.MessageDescriptor) proto.Message {
-		kind, err := protoregistry.GlobalTypes.FindMessageByName(m.FullName())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return kind.New().Interface()
-	}
-	request, answer := make(desc.Input()), make(desc.Output())
+	request, answer := newMessage(t, desc.Input()), newMessage(t, desc.Output())
 	if err := protojson.Unmarshal([]byte(body), request); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	return answer, w.dial().Invoke(ctx, method, request, answer)
+}
+
+func newMessage(t *testing.T, m protoreflect.MessageDescriptor) proto.Message {
+	t.Helper()
+	kind, err := protoregistry.GlobalTypes.FindMessageByName(m.FullName())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kind.New().Interface()
 }
 
 func methodOf(t *testing.T, method string) protoreflect.MethodDescriptor {

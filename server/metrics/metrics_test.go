@@ -283,8 +283,9 @@ func TestBeforeTheStart(t *testing.T) {
 	})
 }
 
-func TestWhatIsRead(t *testing.T) {
-	w := &world{
+// aWorld is a node that leads others.
+func aWorld() *world {
+	return &world{
 		stats: &cluster.RaftStats{
 			State: "leader", Term: 3, LastIndex: 30, Commit: 29, Applied: 28, SnapshotIndex: 20, Pending: 2,
 			Voters: 3, Nonvoters: 1,
@@ -298,7 +299,10 @@ func TestWhatIsRead(t *testing.T) {
 		etags:  &raftlogv1.EtagRecord{Ceilings: []*raftlogv1.EtagCeiling{{Database: "shop", Ceiling: 1 << 20}}},
 		last:   map[string]uint64{"shop": 17},
 	}
-	want(t, w.observed(), map[string]string{
+}
+
+func TestWhatIsRead(t *testing.T) {
+	want(t, aWorld().observed(), map[string]string{
 		`idnode_quorum_present`: "1", `idnode_quorum_missing_seconds`: "0", `idnode_storage_full`: "1",
 		`idnode_raft_state{state="leader"}`: "1", `idnode_raft_state{state="follower"}`: "0",
 		`idnode_raft_term`: "3", `idnode_raft_last_index`: "30", `idnode_raft_commit_index`: "29", `idnode_raft_applied_index`: "28",

@@ -20,13 +20,15 @@ type Promise string
 
 // The promises. Each stands on the page, word by word.
 const (
-	Data     Promise = "A program reads what an earlier one of 1.x wrote: data directory, log, snapshot, backup, export, audit log."
+	Data Promise = "A program reads what an earlier one of 1.x wrote: " +
+		"data directory, log, snapshot, backup, export, audit log, contexts, certificates."
 	Equal    Promise = "The same log entries make the same state."
 	Wire     Promise = "Fields, methods and enum values keep name, number and type, in JSON and in protobuf."
 	Reasons  Promise = "Reasons of errors keep their names."
 	Commands Promise = "Commands, flags, settings, variables and exit codes stay."
-	Watched  Promise = "Metrics, alerts and audit events keep their names."
-	Go       Promise = "Exported names of Go's client keep their types."
+	Watched  Promise = "Metrics, alerts and audit events keep their names and labels."
+	Clients  Promise = "Public names of the clients keep their parameters, in Go their types."
+	Nodes    Promise = "a release and the one before it may be in one cluster for any time."
 )
 
 // at returns the path of a file of the repository. A test runs in the folder of its package, below that of go.mod.

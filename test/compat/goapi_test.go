@@ -38,7 +38,7 @@ func TestGoAPIKept(t *testing.T) {
 			}
 		}
 	}
-	compat.Names(t, compat.Go, "go", names)
+	compat.Names(t, compat.Clients, "go", names)
 }
 
 // declared are the lines of a declaration: a field of a struct has one of its own, so that more may come.
