@@ -67,7 +67,7 @@ func checkAdd(roles *roleStore, tokens *joinTokenStore, now moment, o *op.Operat
 		return tokens.apply(hash, add.GetMember(), now.unixNano)
 	case !roles.set():
 		return nil
-	case o.Named && allows(roles.table, o, rights.Cluster, nil, nil):
+	case o.HasPrincipal && allows(roles.table, o, rights.Cluster, nil, nil):
 		return nil
 	}
 	return joinDenied("no role gives %.200q the right cluster, and it has no token", o.Principal)

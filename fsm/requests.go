@@ -70,8 +70,8 @@ func (w *requestWindow) fresh(principal string, first, floor uint64) *requestSha
 	return &requestShare{principal: principal, id: hashPrincipal(principal), epoch: w.epoch, first: first, next: first, floor: floor}
 }
 
-// own returns a share that may be changed, in place of a share that a snapshot may hold.
-func (w *requestWindow) own(s *requestShare) *requestShare {
+// writable returns a share that may be changed, in place of a share that a snapshot may hold.
+func (w *requestWindow) writable(s *requestShare) *requestShare {
 	if s.epoch == w.epoch {
 		return s
 	}
@@ -96,7 +96,7 @@ func (w *requestWindow) find(s *requestShare, key [16]byte) (*requestChunk, *req
 
 // push appends an entry with a copy of its result.
 func (w *requestWindow) push(s *requestShare, k *op.RequestKey, index uint64, result []byte) {
-	s = w.own(s)
+	s = w.writable(s)
 	w.positions[k.Key] = s.next
 	w.hash.Add(s.push(k, index, result))
 	w.size++
@@ -111,7 +111,7 @@ func (w *requestWindow) push(s *requestShare, k *op.RequestKey, index uint64, re
 }
 
 func (w *requestWindow) pop(s *requestShare) {
-	s = w.own(s)
+	s = w.writable(s)
 	w.hash.Remove(s.hash())
 	key, hash := s.pop()
 	w.newestFloor = max(w.newestFloor, s.floor)
@@ -159,7 +159,7 @@ func (s *requestShare) forgot(k *op.RequestKey, index uint64) bool {
 func (w *requestWindow) forget(before uint64) {
 	w.floor = max(w.floor, before)
 	w.shares.Ascend(0, "", func(e table.Entry[*requestShare]) bool {
-		s := w.own(e.Value)
+		s := w.writable(e.Value)
 		w.hash.Remove(s.hash())
 		s.floor = max(s.floor, before)
 		w.hash.Add(s.hash())
@@ -216,7 +216,7 @@ func (w *requestWindow) restoreShare(m *raftlogv1.RequestShare) error {
 // next attempt. A request key belongs to the operation's principal; operations that nodes propose
 // by themselves have none, and are remembered under the empty name.
 func (c *contents) runOnce(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	if operations[o.Kind].need != 0 && !o.Named {
+	if operations[o.Kind].need != 0 && !o.HasPrincipal {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "request_id",
 			"the request id has no principal")
 	}

@@ -120,7 +120,7 @@ func (r *roleStore) check(o *op.Operation) *refusal {
 	if need == rights.Cluster {
 		database = nil // A merge too concerns the whole cluster.
 	}
-	if o.Named && allows(r.table, o, need, database, name) {
+	if o.HasPrincipal && allows(r.table, o, need, database, name) {
 		return nil
 	}
 	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "", "no role gives %.200q the right %s here", o.Principal, need)

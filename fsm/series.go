@@ -7,16 +7,16 @@ import (
 	"github.com/idnode/idnode/series"
 )
 
-type seriesItem = named[*series.Series, series.Frozen]
+type seriesItem = compound[*series.Series, series.Frozen]
 
 // seriesStore has the series of document numbers. Their keys are its parts; keys and scopes count
 // as names of their database.
 type seriesStore struct {
-	namedStore[*series.Series, series.Frozen]
+	compoundStore[*series.Series, series.Frozen]
 }
 
 func newSeriesStore(databases *databaseStore) seriesStore {
-	return seriesStore{newNamedStore(recordSeries, "series", databases, func(s *series.Series) (parts, names, bytes int64) {
+	return seriesStore{newCompoundStore(recordSeries, "series", databases, func(s *series.Series) (parts, names, bytes int64) {
 		keys, bytes := s.Keys()
 		scopes, more := s.Scopes()
 		return keys, keys + scopes, bytes + more

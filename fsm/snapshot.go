@@ -22,8 +22,8 @@ var snapshots = backup.Kind{Name: "snapshot", Corrupt: ErrCorrupt, Newer: ErrCor
 // which copies on write while the Snapshot is held.
 type Snapshot struct {
 	header *raftlogv1.SnapshotHeader
-	// own are the records that are no use to another cluster, shared the others, which come first.
-	shared, own []records
+	// local are the records that are no use to another cluster, shared the others, which come first.
+	shared, local []records
 }
 
 // records are those of a part of the state, as it was at one log index. A record is valid until the next
@@ -54,7 +54,7 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 		err = s.EachRecord(out.Record)
 	}
 	if err == nil {
-		err = each(s.own, out.Record)
+		err = each(s.local, out.Record)
 	}
 	if err == nil {
 		err = out.Close()
@@ -98,7 +98,7 @@ func (c *contents) snapshot(lock sync.Locker) *Snapshot {
 			c.identities.records(false), c.identities.records(true), c.hilos.records(), c.claims.records(),
 			c.series.records(lock), c.pools.records(lock), c.requests.records(),
 		},
-		own: []records{c.members.indexRecord(), c.sessions.records(), c.joinTokens.records(), c.claims.releasedRecords()},
+		local: []records{c.members.indexRecord(), c.sessions.records(), c.joinTokens.records(), c.claims.releasedRecords()},
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 	"github.com/idnode/idnode/snowflake"
 )
 
-type poolItem = named[*snowflake.Pool, snowflake.Frozen]
+type poolItem = compound[*snowflake.Pool, snowflake.Frozen]
 
 // poolStore has the pools of workers. Workers that had a holder count as names of their database.
 type poolStore struct {
-	namedStore[*snowflake.Pool, snowflake.Frozen]
+	compoundStore[*snowflake.Pool, snowflake.Frozen]
 	// restoring is the pool whose leases follow in a snapshot.
 	restoring *poolItem
 }
@@ -26,7 +26,7 @@ type poolStore struct {
 const leaseBytes = snowflake.MaxHolderBytes + snowflake.MaxPrincipalBytes
 
 func newPoolStore(databases *databaseStore) poolStore {
-	return poolStore{namedStore: newNamedStore(recordPool, "pool", databases, func(p *snowflake.Pool) (parts, names, bytes int64) {
+	return poolStore{compoundStore: newCompoundStore(recordPool, "pool", databases, func(p *snowflake.Pool) (parts, names, bytes int64) {
 		known := int64(p.Known())
 		return known, known, known * leaseBytes
 	})}

@@ -57,7 +57,7 @@ func Verify(r io.Reader, hashes ...string) (Found, error) {
 		if err != nil {
 			return f, err
 		}
-		if err := f.take(text); err != nil {
+		if err := f.check(text); err != nil {
 			return f, fmt.Errorf("%w in line %d: %w", ErrBroken, f.Records+1, err)
 		}
 		for _, hash := range hashes {
@@ -81,8 +81,8 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// take checks a line and makes it the last.
-func (f *Found) take(text []byte) error {
+// check checks a line and makes it the last.
+func (f *Found) check(text []byte) error {
 	cut := len(text) - hashBytes
 	if cut < 0 || !bytes.HasPrefix(text[cut:], []byte(hashKey)) || !bytes.HasSuffix(text, []byte(hashEnd)) {
 		return errors.New("it has no hash")

@@ -88,8 +88,8 @@ type Operation struct {
 	Keyed   bool
 	Request RequestKey
 	// Named means that it has a principal, possibly the anonymous one.
-	Named     bool
-	Principal []byte
+	HasPrincipal bool
+	Principal    []byte
 	// Kind is the kind of the payload, and Payload the encoded message.
 	Kind    Kind
 	Payload []byte
@@ -109,7 +109,7 @@ func Decode(data []byte) (o Operation, err error) {
 				return o, err
 			}
 		case num == fieldPrincipal:
-			o.Named, o.Principal = true, r.Message()
+			o.HasPrincipal, o.Principal = true, r.Message()
 		case Kind(num).known() && o.Kind == 0:
 			o.Kind, o.Payload = Kind(num), r.Message()
 		default:

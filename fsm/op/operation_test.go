@@ -49,7 +49,7 @@ func TestOperationsAreDecodedAsProtobufDoes(t *testing.T) {
 			if o.Keyed != (c.Request != nil) || o.Keyed && o.Request != *c.Request {
 				t.Errorf("%+v instead of %+v", o.Request, c.Request)
 			}
-			if o.Named != (c.Principal != nil) || o.Named && string(o.Principal) != *c.Principal {
+			if o.HasPrincipal != (c.Principal != nil) || o.HasPrincipal && string(o.Principal) != *c.Principal {
 				t.Errorf("the principal %q", o.Principal)
 			}
 		})
@@ -69,7 +69,7 @@ func sameAsGenerated(t *testing.T, data []byte) {
 	}
 	want := Operation{
 		Database: []byte(m.GetDatabase()), Kind: o.Kind, Payload: o.Payload, Keyed: m.GetRequest() != nil,
-		Named: m.Principal != nil, Principal: []byte(m.GetPrincipal()),
+		HasPrincipal: m.Principal != nil, Principal: []byte(m.GetPrincipal()),
 	}
 	if k := m.GetRequest(); k != nil {
 		want.Request = RequestKey{

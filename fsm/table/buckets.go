@@ -70,7 +70,7 @@ func (t *Table[V]) split() {
 	*source = none
 	for rest != none {
 		ref := rest
-		p, at := t.own(ref)
+		p, at := t.writable(ref)
 		s, bucket := &p.slots[at], t.bucket(p, at)
 		rest = s.older
 		s.older, *bucket = *bucket, ref
@@ -89,7 +89,7 @@ func (t *Table[V]) grow() {
 		}
 	}
 	for ref := range t.used {
-		p, at := t.own(ref)
+		p, at := t.writable(ref)
 		bucket := t.bucket(p, at)
 		p.slots[at].older, *bucket = *bucket, ref
 	}
@@ -98,7 +98,7 @@ func (t *Table[V]) grow() {
 // unlink takes an entry out of its bucket's chain.
 func (t *Table[V]) unlink(link *Ref, ref, older Ref) {
 	for *link != ref {
-		p, at := t.own(*link)
+		p, at := t.writable(*link)
 		link = &p.slots[at].older
 	}
 	*link = older

@@ -118,7 +118,7 @@ func (t *Table[V]) Get(database uint32, name string) (value V, ok bool) {
 
 // Set changes the value of the entry at a reference.
 func (t *Table[V]) Set(ref Ref, value V) {
-	p, at := t.own(ref)
+	p, at := t.writable(ref)
 	p.slots[at].value = value
 }
 
@@ -161,7 +161,7 @@ func (t *Table[V]) behind(database uint32, name string, ref Ref) bool {
 func (t *Table[V]) place(e Entry[V]) Ref {
 	ref := t.newRef()
 	bucket := t.buckets.of(t.hash(e.Database, e.Name))
-	p, at := t.own(ref)
+	p, at := t.writable(ref)
 	p.put(at, e, *bucket)
 	*bucket = ref
 	return ref
@@ -170,7 +170,7 @@ func (t *Table[V]) place(e Entry[V]) Ref {
 // Delete removes the entry at a reference.
 func (t *Table[V]) Delete(ref Ref) {
 	t.order.Delete(ref)
-	p, at := t.own(ref)
+	p, at := t.writable(ref)
 	t.unlink(t.bucket(p, at), ref, p.slots[at].older)
 	p.clear(at)
 	t.free = append(t.free, ref)
@@ -222,8 +222,8 @@ func (t *Table[V]) slab(ref Ref) (*slab[V], int) {
 	return slabAt(t.pages, ref), int(ref % slabSize)
 }
 
-// own returns the same to write: a slab that no Frozen shares.
-func (t *Table[V]) own(ref Ref) (*slab[V], int) {
+// writable returns the same to write: a slab that no Frozen shares.
+func (t *Table[V]) writable(ref Ref) (*slab[V], int) {
 	p, at := t.slab(ref)
 	if p.generation != t.generation {
 		t.ownPage(ref)

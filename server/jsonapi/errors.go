@@ -48,7 +48,7 @@ var names = map[codes.Code]code{
 	codes.Unauthenticated:    {"unauthenticated", http.StatusUnauthorized},
 }
 
-func named(c codes.Code) code {
+func codeNamed(c codes.Code) code {
 	if as, known := names[c]; known {
 		return as
 	}
@@ -83,7 +83,7 @@ func writeError(w http.ResponseWriter, err error) {
 		err = own.err
 	}
 	st := status.Convert(err)
-	as := named(st.Code())
+	as := codeNamed(st.Code())
 	if own != nil && own.httpStatus != 0 {
 		as.status = own.httpStatus
 	}

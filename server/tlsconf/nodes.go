@@ -34,7 +34,7 @@ func (n Nodes) Peer(state tls.ConnectionState, tag string) error {
 // Check returns nil if a certificate is that of the node with a tag, or of any node
 // if tag is empty, in the own cluster. Case does not matter in tags.
 func (n Nodes) Check(cert *x509.Certificate, tag string) error {
-	if err := n.named(cert, tag); err != nil {
+	if err := n.checkTag(cert, tag); err != nil {
 		return err
 	}
 	if !slices.Contains(cert.ExtKeyUsage, x509.ExtKeyUsageServerAuth) || !slices.Contains(cert.ExtKeyUsage, x509.ExtKeyUsageClientAuth) {
@@ -43,7 +43,7 @@ func (n Nodes) Check(cert *x509.Certificate, tag string) error {
 	return nil
 }
 
-func (n Nodes) named(cert *x509.Certificate, tag string) error {
+func (n Nodes) checkTag(cert *x509.Certificate, tag string) error {
 	names := nodeNames(cert)
 	if len(names) == 0 {
 		return fmt.Errorf("it is not a node's certificate: it has no URI %s", NodeURI("*", tag))

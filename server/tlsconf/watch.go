@@ -55,7 +55,7 @@ func (w *watcher) look() {
 		return
 	}
 	if err == nil {
-		err = w.material.take(found, w.cfg.Check)
+		err = w.material.adopt(found, w.cfg.Check)
 	}
 	if err == nil {
 		w.failures = 0
@@ -117,7 +117,7 @@ func (l *loaded) signs() bool {
 	return err == nil
 }
 
-func (m *Material) take(found text, check func(*x509.Certificate) error) error {
+func (m *Material) adopt(found text, check func(*x509.Certificate) error) error {
 	l, err := m.files.parse(found)
 	if err != nil {
 		return err

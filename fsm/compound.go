@@ -9,20 +9,20 @@ import (
 	"github.com/idnode/idnode/internal/statehash"
 )
 
-// freezable is the value in a namedStore. The result of Freeze is immutable, even if the value
+// freezable is the value in a compoundStore. The result of Freeze is immutable, even if the value
 // changes.
 type freezable[F any] interface {
 	Hash() uint64
 	Freeze() F
 }
 
-// named is a series or a pool, and where it is.
-type named[V freezable[F], F any] struct {
+// compound is a series or a pool, a value with parts of its own, and where it is.
+type compound[V freezable[F], F any] struct {
 	db   uint32
 	name string
 	is   V
 	// epoch is the store's epoch of the last change. frozen is the value before that, once another
-	// named has replaced this one: then only a snapshot has it.
+	// compound has replaced this one: then only a snapshot has it.
 	epoch  uint64
 	frozen *F
 	// hash and parts are its part in the store's sums, names and bytes its part in the database's
@@ -31,7 +31,7 @@ type named[V freezable[F], F any] struct {
 	parts, names, bytes int64
 }
 
-// namedStore holds, by name, values with parts of their own: series with their keys, pools with their
+// compoundStore holds, by name, values with parts of their own: series with their keys, pools with their
 // workers.
 //
 // A snapshot increments the epoch and shares the table. A value's first change in an epoch freezes it
@@ -39,47 +39,47 @@ type named[V freezable[F], F any] struct {
 //
 // Invariant: hash, parts and the database's use equal the sums over the values present. A value of an
 // older epoch does not change.
-type namedStore[V freezable[F], F any] struct {
+type compoundStore[V freezable[F], F any] struct {
 	// kind is the kind of the records, and what the word for a value.
 	kind statehash.Kind
 	what string
 	// size returns the number of a value's parts, and the names, and their bytes, that it counts
 	// beside its own.
 	size      func(V) (parts, names, bytes int64)
-	byName    *table.Table[*named[V, F]]
+	byName    *table.Table[*compound[V, F]]
 	epoch     uint64
 	databases *databaseStore
 	hash      statehash.Sum
 	parts     int64
 }
 
-func newNamedStore[V freezable[F], F any](
+func newCompoundStore[V freezable[F], F any](
 	kind statehash.Kind, what string, databases *databaseStore, size func(V) (parts, names, bytes int64),
-) namedStore[V, F] {
-	return namedStore[V, F]{kind: kind, what: what, size: size, byName: table.New[*named[V, F]](), databases: databases}
+) compoundStore[V, F] {
+	return compoundStore[V, F]{kind: kind, what: what, size: size, byName: table.New[*compound[V, F]](), databases: databases}
 }
 
 // find returns nil if there is none.
-func (s *namedStore[V, F]) find(db uint32, name string) *named[V, F] {
+func (s *compoundStore[V, F]) find(db uint32, name string) *compound[V, F] {
 	i, _ := s.byName.Get(db, name)
 	return i
 }
 
 // all yields all, in the order of databases and of the names' bytes.
-func (s *namedStore[V, F]) all(yield func(*named[V, F]) bool) {
-	s.byName.Ascend(0, "", func(e table.Entry[*named[V, F]]) bool { return yield(e.Value) })
+func (s *compoundStore[V, F]) all(yield func(*compound[V, F]) bool) {
+	s.byName.Ascend(0, "", func(e table.Entry[*compound[V, F]]) bool { return yield(e.Value) })
 }
 
 // add stores a new value; the name must be free.
-func (s *namedStore[V, F]) add(db uint32, name string, is V) *named[V, F] {
-	i := &named[V, F]{db: db, name: name, is: is, epoch: s.epoch}
-	s.byName.Insert(table.Entry[*named[V, F]]{Database: db, Name: name, Value: i})
+func (s *compoundStore[V, F]) add(db uint32, name string, is V) *compound[V, F] {
+	i := &compound[V, F]{db: db, name: name, is: is, epoch: s.epoch}
+	s.byName.Insert(table.Entry[*compound[V, F]]{Database: db, Name: name, Value: i})
 	s.databases.grow(db, 1, int64(len(name)))
 	s.changed(i)
 	return i
 }
 
-func (s *namedStore[V, F]) remove(i *named[V, F]) {
+func (s *compoundStore[V, F]) remove(i *compound[V, F]) {
 	ref, _ := s.byName.Find(i.db, i.name)
 	s.byName.Delete(ref)
 	s.hash.Remove(i.hash)
@@ -88,27 +88,27 @@ func (s *namedStore[V, F]) remove(i *named[V, F]) {
 }
 
 // change changes a value, and updates the sums, even after an error.
-func (s *namedStore[V, F]) change(i *named[V, F], change func(V) error) error {
-	i = s.own(i)
+func (s *compoundStore[V, F]) change(i *compound[V, F], change func(V) error) error {
+	i = s.writable(i)
 	err := change(i.is)
 	s.changed(i)
 	return err
 }
 
-// own returns a value that may be changed: the old one, frozen, stays with the snapshot.
-func (s *namedStore[V, F]) own(i *named[V, F]) *named[V, F] {
+// writable returns a value that may be changed: the old one, frozen, stays with the snapshot.
+func (s *compoundStore[V, F]) writable(i *compound[V, F]) *compound[V, F] {
 	if i.epoch == s.epoch {
 		return i
 	}
-	own, was := *i, i.is.Freeze()
-	own.epoch, i.frozen = s.epoch, &was
+	now, was := *i, i.is.Freeze()
+	now.epoch, i.frozen = s.epoch, &was
 	ref, _ := s.byName.Find(i.db, i.name)
-	s.byName.Set(ref, &own)
-	return &own
+	s.byName.Set(ref, &now)
+	return &now
 }
 
 // changed updates the sums after a change of a value.
-func (s *namedStore[V, F]) changed(i *named[V, F]) {
+func (s *compoundStore[V, F]) changed(i *compound[V, F]) {
 	s.hash.Remove(i.hash)
 	i.hash = hashNamed(s.kind, i.db, i.name, i.is.Hash())
 	s.hash.Add(i.hash)
@@ -118,7 +118,7 @@ func (s *namedStore[V, F]) changed(i *named[V, F]) {
 	i.parts, i.names, i.bytes = parts, names, bytes
 }
 
-func (s *namedStore[V, F]) changeAll(change func(V)) {
+func (s *compoundStore[V, F]) changeAll(change func(V)) {
 	for i := range s.all {
 		_ = s.change(i, func(is V) error { // It never fails.
 			change(is)
@@ -128,7 +128,7 @@ func (s *namedStore[V, F]) changeAll(change func(V)) {
 }
 
 // checkRestore refuses a name in a snapshot.
-func (s *namedStore[V, F]) checkRestore(db uint32, name string) error {
+func (s *compoundStore[V, F]) checkRestore(db uint32, name string) error {
 	if err := s.databases.restoreName(db, s.what, name, docid.MaxNameBytes); err != nil {
 		return err
 	}
@@ -150,18 +150,18 @@ const frozenAtOnce = 64
 
 // freezeAll returns all as they are now, in the order of all. They are frozen as they are asked for,
 // under the state's lock.
-func (s *namedStore[V, F]) freezeAll(lock sync.Locker) iter.Seq[frozen[F]] {
+func (s *compoundStore[V, F]) freezeAll(lock sync.Locker) iter.Seq[frozen[F]] {
 	s.epoch++
 	shared := s.byName.Freeze()
 	return func(yield func(frozen[F]) bool) {
-		some, goesOn := make([]*named[V, F], 0, frozenAtOnce), true
+		some, goesOn := make([]*compound[V, F], 0, frozenAtOnce), true
 		pass := func() {
 			for _, f := range freezeSome(lock, some) {
 				goesOn = goesOn && yield(f)
 			}
 			some = some[:0]
 		}
-		shared.Scan(func(e table.Entry[*named[V, F]]) bool {
+		shared.Scan(func(e table.Entry[*compound[V, F]]) bool {
 			if some = append(some, e.Value); len(some) == frozenAtOnce {
 				pass()
 			}
@@ -171,7 +171,7 @@ func (s *namedStore[V, F]) freezeAll(lock sync.Locker) iter.Seq[frozen[F]] {
 	}
 }
 
-func freezeSome[V freezable[F], F any](lock sync.Locker, some []*named[V, F]) []frozen[F] {
+func freezeSome[V freezable[F], F any](lock sync.Locker, some []*compound[V, F]) []frozen[F] {
 	lock.Lock()
 	defer lock.Unlock()
 	all := make([]frozen[F], len(some))
