@@ -5,6 +5,7 @@ package clients
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -34,11 +35,13 @@ const folder = "../../../clients"
 // language is a client that runs in a process of its own.
 type language struct {
 	name string
+	// source is the folder of its clients, if that is not folder.
+	source string
 	// tools are the programs that it needs.
 	tools []string
 	// command starts its runner, in its folder. The runner takes a task on each line of
 	// its input, and writes its answers as lines too.
-	command func(t *testing.T) []string
+	command func(t *testing.T, source string) []string
 	// typed says that a compiler checks the calls.
 	typed bool
 }
@@ -46,19 +49,26 @@ type language struct {
 var python = []string{"python3"}
 
 var languages = []language{
-	{"python", python, func(*testing.T) []string { return append(python, "conformance.py") }, false},
-	{"node", []string{"node"}, func(*testing.T) []string { return []string{"node", "conformance.mjs"} }, false},
-	{"java", []string{"java", "javac"}, compileJava, true},
-	{"asyncio", python, func(*testing.T) []string { return append(python, "conformance.py", "asyncio") }, false},
+	{"python", "", python, func(*testing.T, string) []string { return append(python, "conformance.py") }, false},
+	{"node", "", []string{"node"}, func(*testing.T, string) []string { return []string{"node", "conformance.mjs"} }, false},
+	{"java", "", []string{"java", "javac"}, compileJava, true},
+	{"asyncio", "", python, func(*testing.T, string) []string { return append(python, "conformance.py", "asyncio") }, false},
 }
 
-// compileJava compiles the client and its runner, once. A warning is an error.
-func compileJava(t *testing.T) []string {
+// compileJava compiles the client and its runner; this source's once. A warning is an error.
+func compileJava(t *testing.T, source string) []string {
 	t.Helper()
-	if err := compiled(); err != nil {
+	if source == folder {
+		if err := compiled(); err != nil {
+			t.Fatal(err)
+		}
+		return []string{"java", "-cp", classes, "io.github.idnode.Conformance"}
+	}
+	into := t.TempDir()
+	if err := compileClient(source, into); err != nil {
 		t.Fatal(err)
 	}
-	return []string{"java", "-cp", classes, "io.github.idnode.Conformance"}
+	return []string{"java", "-cp", into, "io.github.idnode.Conformance"}
 }
 
 // classes is the folder of what compiled has compiled.
@@ -68,12 +78,16 @@ var compiled = sync.OnceValue(func() (err error) {
 	if classes, err = os.MkdirTemp("", "idnode-java"); err != nil {
 		return err
 	}
-	sources, err := filepath.Glob(filepath.Join(folder, "java/src/*/java/io/github/idnode/*.java"))
+	return compileClient(folder, classes)
+})
+
+func compileClient(source, into string) error {
+	sources, err := filepath.Glob(filepath.Join(source, "java/src/*/java/io/github/idnode/*.java"))
 	if err != nil {
 		return err
 	}
-	return javac(classes, sources)
-})
+	return javac(into, sources)
+}
 
 // javac compiles sources, without the module, so that the runner sees what is not exported. It lets
 // exceptions be without versions of their serial form, which nothing keeps.
@@ -121,9 +135,10 @@ const answerWithin = 30 * time.Second
 // start starts the runner. It ends when its input is closed, at the latest after the test.
 func (l language) start(t *testing.T) *runner {
 	t.Helper()
-	args := l.command(t)
+	source := cmp.Or(l.source, folder)
+	args := l.command(t, source)
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Dir = filepath.Join(folder, strings.Replace(l.name, "asyncio", "python", 1))
+	cmd.Dir = filepath.Join(source, strings.Replace(l.name, "asyncio", "python", 1))
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	in, err := cmd.StdinPipe()
