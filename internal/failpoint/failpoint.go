@@ -79,7 +79,4 @@ type Tuning struct {
 	StartWait time.Duration
 	// CallerConnections bounds the connections of one caller.
 	CallerConnections int
-	// LogFormat is the newest log format that the node reads, for upgrades to a release that
-	// does not exist yet.
-	LogFormat uint32
 }

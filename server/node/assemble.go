@@ -2,7 +2,6 @@ package node
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -43,8 +42,7 @@ func (n *Node) assemble() error {
 	n.callers = newCallers(n.cfg, n.metrics, n.log)
 	held := reserve.NewHeld()
 	n.state = fsm.New(fsm.Config{
-		Logger: n.log, MaxFormat: n.cfg.Tuning.LogFormat, AnsweredAgain: n.metrics.AnsweredAgain,
-		EtagFloors: n.etagFloors, HiLoTaken: held.Discard,
+		Logger: n.log, AnsweredAgain: n.metrics.AnsweredAgain, EtagFloors: n.etagFloors, HiLoTaken: held.Discard,
 	})
 	if err := n.openCluster(); err != nil {
 		return err
@@ -128,7 +126,7 @@ func (n *Node) openCluster() error {
 		DataDir: c.DataDir, Tag: c.Tag, RaftListen: c.Raft,
 		Advertise: cluster.Addresses{GRPC: c.AdvertiseGRPC, Raft: c.AdvertiseRaft, HTTP: c.AdvertiseHTTP},
 		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinToken, Watcher: c.Watcher, DialRaft: tuned.Dial,
-		LogFormat: cmp.Or(uint32(c.MaxLogFormat), tuned.LogFormat), TrustData: c.TrustData, ClusterID: c.ClusterID,
+		LogFormat: uint32(c.MaxLogFormat), TrustData: c.TrustData, ClusterID: c.ClusterID,
 		TLS: n.certs.raftTLS(), Version: n.opts.Version, CertificateEnds: n.certs.ends(), Figures: n.figures,
 		Heartbeat:        c.HeartbeatTimeout,
 		SnapshotInterval: tuned.SnapshotInterval, SnapshotThreshold: tuned.SnapshotThreshold, SnapshotBytes: int64(c.SnapshotBytes),

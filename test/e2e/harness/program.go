@@ -48,28 +48,59 @@ func MutantBinary(t testing.TB, bug string) string {
 	return program(t, bug, "-overlay", overlay)
 }
 
-// releasedCommit has the commit of the newest release, seen from the root of the module.
-const releasedCommit = "test/compat/released"
+// releasedCommit has the commit of the newest release, and nextPatch what a release after this source may add: an
+// operation, and the log format that it needs. Both are seen from the root of the module.
+const releasedCommit, nextPatch = "test/compat/released", "test/e2e/testdata/next.patch"
 
-// Released is the path of the program of the newest release, with failpoints, which is built from
-// the history of this clone. A clone that lacks that commit, as a shallow one, has the program of
-// its own source in its place, and says so.
+// Released is the path of the program of the newest release, with failpoints, which is built from its source.
 func Released(t testing.TB) string {
+	t.Helper()
+	source := ReleasedSource(t)
+	if source == repository(t) {
+		return Binary(t)
+	}
+	return program(t, "released", "-C", source, "-trimpath")
+}
+
+// ReleasedSource is the folder of the source of the newest release, from the history of this clone. In a clone that
+// lacks that commit, as a shallow one, its own source stands for it, and the test says so.
+func ReleasedSource(t testing.TB) string {
 	t.Helper()
 	root := repository(t)
 	text, err := os.ReadFile(filepath.Join(root, releasedCommit))
 	if err != nil {
 		t.Fatal(err)
 	}
-	commit := strings.TrimSpace(string(text))
-	source := t.TempDir()
-	archive := exec.Command("sh", "-c", `git archive --format=tar "$1" | tar -x -C "$2" && test -e "$2/go.mod"`, "sh", commit, source)
-	archive.Dir = root
-	if out, err := archive.CombinedOutput(); err != nil {
-		t.Logf("this clone lacks the release's commit, so its own program stands for it: %v: %s", err, out)
-		return Binary(t)
+	source, err := copied(t, root, `git archive --format=tar "$1" | tar -x -C "$2" && test -e "$2/go.mod"`, strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Logf("this clone lacks the release's commit, so its own source stands for it: %v", err)
+		return root
 	}
-	return program(t, "released", "-C", source, "-trimpath")
+	return source
+}
+
+// Next is the path of the program of a release after this source, with failpoints, and the folder of its source.
+func Next(t testing.TB) (path, source string) {
+	t.Helper()
+	root := repository(t)
+	source, err := copied(t, root, `tar -c --exclude=./.git --exclude=./.cache --exclude=./bin --exclude=./dist . | tar -x -C "$2" &&
+		cd "$2" && GIT_DIR=none git apply "$1"`, filepath.Join(root, nextPatch))
+	if err != nil {
+		t.Fatalf("%s: %v", nextPatch, err)
+	}
+	return program(t, "next", "-C", source, "-trimpath"), source
+}
+
+// copied is a new folder that a script fills from the repository: $1 is its argument, $2 the folder.
+func copied(t testing.TB, root, script, argument string) (folder string, err error) {
+	t.Helper()
+	folder = t.TempDir()
+	cmd := exec.Command("sh", "-c", script, "sh", argument, folder)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return folder, nil
 }
 
 // RemoveBinary deletes the programs that were built; for TestMain.
