@@ -23,7 +23,7 @@ func TestPythonNamesKept(t *testing.T) {
 // TestJavaNamesKept: what javap sees that is public.
 func TestJavaNamesKept(t *testing.T) {
 	language{tools: []string{"java", "javac", "javap"}}.need(t)
-	compileJava(t)
+	compileJava(t, folder)
 	sources, err := filepath.Glob(filepath.Join(folder, "java/src/main/java/io/github/idnode/*.java"))
 	if err != nil || len(sources) == 0 {
 		t.Fatal(sources, err)
