@@ -57,9 +57,13 @@ func BenchmarkGenerate(b *testing.B) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), DefaultCallTimeout/2)
 	defer cancel()
-	n := benchmarkNode(b, one)
+	n, claimed := benchmarkNode(b, one), benchmarkNode(b, &raftlogv1.Result{LogIndex: 1 << 20})
 	for _, r := range requests {
 		b.Run(r.name, func(b *testing.B) {
+			n := n
+			if r.req.GetClaim() {
+				n = claimed
+			}
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := n.Generate(ctx, r.req); err != nil {
