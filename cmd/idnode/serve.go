@@ -146,7 +146,6 @@ func runServer(ctx context.Context, newServer newServer, cfg *config.Config, log
 	}
 	heap.FollowLimit(log)
 	defer heap.Relax(n.HeldBytes)()
-	defer heap.RaiseStacks()()
 	go func() {
 		if err := manager.Follow(ctx, n); err != nil {
 			log.Warn("the service manager cannot be told", "error", err)

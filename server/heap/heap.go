@@ -1,5 +1,4 @@
-// Package heap lets a small heap grow before the garbage collector runs, and goroutines start
-// with the stacks that they need.
+// Package heap lets a small heap grow before the garbage collector runs.
 package heap
 
 import (
