@@ -3,6 +3,7 @@ package raftguard
 import (
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -73,9 +74,10 @@ type Timeouts struct {
 	refusePreVotes func(term uint64, d time.Duration)
 	log            *slog.Logger
 
-	mu sync.Mutex
 	// term is the newest that this node has entered, or enters.
-	term uint64
+	term atomic.Uint64
+
+	mu sync.Mutex
 	// writes are those of the log here, terms those of terms, and votes the times to a voter's answer.
 	writes, terms, votes recent
 	// leaderLate is by how much the leader's messages were late, and answersLate the answers to
@@ -111,9 +113,7 @@ func NewTimeouts(heartbeat, lease, commit time.Duration, refusePreVotes func(ter
 // EnterTerm is called before a new term is written, and the returned function afterwards.
 func (t *Timeouts) EnterTerm(term uint64) (entered func()) {
 	begin := time.Now()
-	t.mu.Lock()
-	t.term = term
-	t.mu.Unlock()
+	t.term.Store(term)
 	t.refusePreVotes(term, maxElectionTimeout)
 	return func() {
 		t.TermWritten(time.Since(begin))
@@ -130,10 +130,7 @@ func (t *Timeouts) VoteAnswered(took time.Duration) { t.record(&t.votes, took) }
 // LeaderHeard records for how long the leader of a term that sent something had been silent. It is quick.
 // A leader of an older term than this node's has been replaced: it stood still, and no wait was worth it.
 func (t *Timeouts) LeaderHeard(leader raft.ServerID, term uint64, gap time.Duration) {
-	t.mu.Lock()
-	replaced := term < t.term
-	t.mu.Unlock()
-	if !replaced {
+	if term >= t.term.Load() {
 		t.recordGap(&t.leaderLate, leader, gap)
 	}
 }
