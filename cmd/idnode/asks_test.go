@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client/idnodev1"
@@ -100,15 +99,11 @@ var whatAsks = map[string]struct{ line, never string }{
 // TestEveryCommandDecides whether it asks: a command that loses or refuses something has --yes, and changes nothing without it.
 func TestEveryCommandDecides(t *testing.T) {
 	seen := map[string]bool{}
-	var walk func(cmd *cobra.Command)
-	walk = func(cmd *cobra.Command) {
-		for _, child := range cmd.Commands() {
-			walk(child)
-		}
+	for cmd := range withChildren(newRootCommand(&app{})) {
 		path := strings.TrimPrefix(cmd.CommandPath(), "idnode ")
 		group := cmd.HasSubCommands() && strings.TrimSuffix(cmd.UseLine(), " [flags]") == cmd.CommandPath()
 		if group || !cmd.IsAvailableCommand() {
-			return
+			continue
 		}
 		seen[path] = true
 		decided, ok := whatAsks[path]
@@ -118,9 +113,6 @@ func TestEveryCommandDecides(t *testing.T) {
 		if decided.line != "" {
 			t.Run(path, func(t *testing.T) { changesNothingUnasked(t, decided.line) })
 		}
-	}
-	for _, cmd := range newRootCommand(&app{}).Commands() {
-		walk(cmd)
 	}
 	for path := range whatAsks {
 		if !seen[path] {

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,20 +28,25 @@ func TestCommandsKept(t *testing.T) {
 		fmt.Sprintf("exit code %d: wrong usage", exitUsage), fmt.Sprintf("exit code %d: unavailable", exitUnavailable),
 		fmt.Sprintf("exit code %d: damaged", exitDamaged), fmt.Sprintf("exit code %d: refused", exitRefused),
 	}
-	var walk func(*cobra.Command)
-	walk = func(cmd *cobra.Command) {
+	for cmd := range withChildren(newRootCommand(&app{})) {
 		names = append(names, cmd.CommandPath())
 		for _, flags := range []*pflag.FlagSet{cmd.LocalFlags(), cmd.InheritedFlags()} {
 			flags.VisitAll(func(f *pflag.Flag) {
 				names = append(names, fmt.Sprintf("%s --%s -%s %s", cmd.CommandPath(), f.Name, f.Shorthand, f.Value.Type()))
 			})
 		}
-		for _, child := range cmd.Commands() {
-			walk(child)
+	}
+	compat.Names(t, compat.Commands, "commands", names)
+}
+
+// withChildren yields a command and those below it.
+func withChildren(cmd *cobra.Command) iter.Seq[*cobra.Command] {
+	return func(yield func(*cobra.Command) bool) {
+		all := []*cobra.Command{cmd}
+		for len(all) > 0 && yield(all[0]) {
+			all = append(all[1:], all[0].Commands()...)
 		}
 	}
-	walk(newRootCommand(&app{}))
-	compat.Names(t, compat.Commands, "commands", names)
 }
 
 // withJSON has a line of each command that prints JSON.
@@ -102,16 +108,11 @@ func TestOutputKept(t *testing.T) {
 			lines = append(lines, compat.JSON(t, line+": ", object, true)...)
 		}
 	}
-	var walk func(*cobra.Command)
-	walk = func(cmd *cobra.Command) {
+	for cmd := range withChildren(root) {
 		if f := cmd.Flags().Lookup("output"); f != nil && strings.Contains(f.Usage, "json") && cmd.Runnable() && !tried[cmd.CommandPath()] {
 			t.Errorf("no line has %s", cmd.CommandPath())
 		}
-		for _, child := range cmd.Commands() {
-			walk(child)
-		}
 	}
-	walk(root)
 	compat.Names(t, compat.Commands, "output", lines)
 }
 
