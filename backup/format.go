@@ -40,35 +40,35 @@ var (
 	ErrNewer = errors.New("the backup was written by a newer release")
 )
 
-// Kind is a kind of file with records of the state.
-type Kind struct {
+// FileKind is a kind of file with records of the state.
+type FileKind struct {
 	// Name is the word for such a file. Each file begins with it, in any format version.
 	Name string
 	// Corrupt and Newer are wrapped by a Reader's errors: the file is damaged, or a newer release wrote it.
 	Corrupt, Newer error
 }
 
-var backups = Kind{Name: "backup", Corrupt: ErrCorrupt, Newer: ErrNewer}
+var backups = FileKind{Name: "backup", Corrupt: ErrCorrupt, Newer: ErrNewer}
 
-func (k Kind) magic() []byte { return []byte("idnode " + k.Name + "\n") }
+func (k FileKind) magic() []byte { return []byte("idnode " + k.Name + "\n") }
 
-func (k Kind) corrupt(format string, args ...any) error {
+func (k FileKind) corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", k.Corrupt, fmt.Sprintf(format, args...))
 }
 
-func (k Kind) newer(format string, args ...any) error {
+func (k FileKind) newer(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", k.Newer, fmt.Sprintf(format, args...))
 }
 
 // foreign is the error for a file that begins as no file of this kind.
-type foreign struct{ Kind }
+type foreign struct{ FileKind }
 
 func (e foreign) Error() string { return "it is no " + e.Name + " of idnode" }
 
 func (e foreign) Unwrap() error { return e.Corrupt }
 
 // cutShort is the error for a file that ends too early, or the reader's own.
-func (k Kind) cutShort(err error) error {
+func (k FileKind) cutShort(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return k.corrupt("it ends too early")
 	}

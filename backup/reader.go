@@ -23,7 +23,7 @@ import (
 // Reader reads one file. Its results are valid only once Next has returned io.EOF: only then was
 // the whole file checked.
 type Reader struct {
-	kind    Kind
+	kind    FileKind
 	r       *bufio.Reader
 	sum     hash.Hash
 	header  *raftlogv1.BackupHeader // of a backup
@@ -55,7 +55,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 
 // NewReader reads the beginning of a file, and decodes its header into the given message. With the error
 // of a newer release's file the message has the fields that this release knows.
-func (k Kind) NewReader(r io.Reader, header proto.Message) (*Reader, error) {
+func (k FileKind) NewReader(r io.Reader, header proto.Message) (*Reader, error) {
 	in := &Reader{kind: k, r: bufio.NewReaderSize(r, buffered), sum: sha256.New()}
 	begin := make([]byte, len(k.magic()))
 	n, err := io.ReadFull(in.r, begin)
@@ -78,7 +78,7 @@ func (k Kind) NewReader(r io.Reader, header proto.Message) (*Reader, error) {
 }
 
 // decode decodes the frame of a record, or with 0 of the header. Its checksum is right, so it is as it was written.
-func (k Kind) decode(body []byte, m proto.Message, record uint64) error {
+func (k FileKind) decode(body []byte, m proto.Message, record uint64) error {
 	err := exactproto.Unmarshal(body, m)
 	if err == nil {
 		return nil

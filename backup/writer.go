@@ -31,7 +31,7 @@ func NewWriter(w io.Writer, header *raftlogv1.BackupHeader) (*Writer, error) {
 }
 
 // NewWriter begins a file.
-func (k Kind) NewWriter(w io.Writer, header proto.Message) (*Writer, error) {
+func (k FileKind) NewWriter(w io.Writer, header proto.Message) (*Writer, error) {
 	out := &Writer{w: bufio.NewWriterSize(w, buffered), sum: sha256.New()}
 	out.write(k.magic())
 	out.frame(header)

@@ -212,7 +212,7 @@ func (e *engine) watch() {
 	n, c := e.node, e.node.cfg
 	askVoter := func(ctx context.Context, id string) error { return e.pinger.AskVoter(ctx, id) }
 	monitor := quorum.NewMonitor(quorum.Config{
-		Self: string(n.record.ID()), Lease: c.lease(), Raft: e.raft, Ping: askVoter, Go: n.lifecycle.loops.Go, State: n.quorum,
+		Self: string(n.record.ID()), Lease: c.lease(), Raft: e.raft, Ping: askVoter, Go: n.lifecycle.loops.Go, Reach: n.quorum,
 	})
 	others := peers.Config{
 		Raft: e.raft, Configuration: e.configuration, Transport: e.transport, Peers: c.Peers, Record: n.record, Table: n.table, Hosts: n.hosts,

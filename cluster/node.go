@@ -36,7 +36,7 @@ type Node struct {
 
 	// noPlace is why there is no place in a cluster yet; nil once there is a place.
 	noPlace      atomic.Pointer[error]
-	quorum       *quorum.State
+	quorum       *quorum.Reach
 	clusterCheck *member.ClusterCheck
 
 	up atomic.Pointer[engine]
@@ -88,7 +88,7 @@ func openStore(s Storage, o StoreOptions) (*raftguard.BoundaryStore, error) {
 }
 
 func newNode(cfg Config, record *member.Record) *Node {
-	n := &Node{cfg: cfg, log: cfg.Logger.With("id", record.ID.String()), lifecycle: newLifecycle(), quorum: quorum.NewState()}
+	n := &Node{cfg: cfg, log: cfg.Logger.With("id", record.ID.String()), lifecycle: newLifecycle(), quorum: quorum.NewReach()}
 	n.record = member.NewNodeRecord(record, member.NodeRecordConfig{
 		Tag: cfg.Tag, Advertise: cfg.Advertise, Watcher: cfg.Watcher, LogFormat: cfg.LogFormat, TrustData: cfg.TrustData,
 		Save: cfg.Storage.SaveRecord, Fail: n.lifecycle.fail,

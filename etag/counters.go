@@ -16,7 +16,7 @@ type Counters struct {
 	// block leaves the disk as much time as the first half lasted.
 	lowWater uint64
 	store    Store
-	opened   State
+	opened   Stored
 
 	// counters is replaced as a whole when a database is added, so that the fast path finds
 	// its counter without a lock.
@@ -57,7 +57,7 @@ func Open(store Store, cfg Config) (*Counters, error) {
 	return c, nil
 }
 
-func newCounters(store Store, cfg Config, state State) *Counters {
+func newCounters(store Store, cfg Config, state Stored) *Counters {
 	byName := make(map[string]*counter, len(state.Databases))
 	for name, value := range state.Databases {
 		byName[name] = newCounter(name, value)
@@ -251,4 +251,4 @@ func (c *Counters) Reservations() <-chan struct{} { return c.reserved }
 func (c *Counters) Broken() <-chan struct{} { return c.broken }
 
 // Opened returns the disk's state at Open, for Reconcile.
-func (c *Counters) Opened() State { return c.opened.clone() }
+func (c *Counters) Opened() Stored { return c.opened.clone() }

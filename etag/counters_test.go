@@ -17,7 +17,7 @@ import (
 )
 
 func TestOpenWritesNothing(t *testing.T) {
-	d := &disk{state: etag.State{Clean: true, Databases: map[string]uint64{"a": 5}}}
+	d := &disk{state: etag.Stored{Clean: true, Databases: map[string]uint64{"a": 5}}}
 	c := openOn(t, d, etag.Config{})
 	if diff := cmp.Diff(map[string]uint64{"a": 5}, c.Last()); diff != "" {
 		t.Errorf("Last (-want +got):\n%s", diff)
@@ -30,7 +30,7 @@ func TestOpenWritesNothing(t *testing.T) {
 // The mark of a clean stop must be gone from the disk before the first etag is
 // out, and every etag must be within what is durable.
 func TestEveryEtagIsDurableBefore(t *testing.T) {
-	d := &disk{state: etag.State{Clean: true, Databases: map[string]uint64{"a": 5}}}
+	d := &disk{state: etag.Stored{Clean: true, Databases: map[string]uint64{"a": 5}}}
 	c := openOn(t, d, etag.Config{BlockSize: 4})
 	for range 100 {
 		v := next(t, c, "a")
@@ -128,7 +128,7 @@ func TestRaise(t *testing.T) {
 // Floors and the start number share durable writes, so that after Started the
 // disk is where Raise promised.
 func TestStartedMakesRaisesDurable(t *testing.T) {
-	d := &disk{state: etag.State{Clean: true, Start: 3, Databases: map[string]uint64{"a": 5}}}
+	d := &disk{state: etag.Stored{Clean: true, Start: 3, Databases: map[string]uint64{"a": 5}}}
 	c := openOn(t, d, etag.Config{BlockSize: 10})
 	for _, name := range []string{"a", "b", "c"} {
 		c.Raise(name, 1000)
@@ -136,7 +136,7 @@ func TestStartedMakesRaisesDurable(t *testing.T) {
 	if err := c.Started(4); err != nil {
 		t.Fatal(err)
 	}
-	want := etag.State{Start: 4, Databases: map[string]uint64{"a": 1010, "b": 1010, "c": 1010}}
+	want := etag.Stored{Start: 4, Databases: map[string]uint64{"a": 1010, "b": 1010, "c": 1010}}
 	if diff := cmp.Diff(want, d.read()); diff != "" {
 		t.Fatalf("the disk (-want +got):\n%s", diff)
 	}
@@ -402,7 +402,7 @@ func TestCloseUnderLoadIsExact(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	d := &disk{state: etag.State{Databases: map[string]uint64{"a": etag.MaxEtag + 1}}}
+	d := &disk{state: etag.Stored{Databases: map[string]uint64{"a": etag.MaxEtag + 1}}}
 	if _, err := etag.Open(&fakeStore{disk: d}, etag.Config{}); !errors.Is(err, etag.ErrCorrupt) {
 		t.Errorf("a value above the end: %v", err)
 	}

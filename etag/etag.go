@@ -92,8 +92,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// State is the state that a Store keeps.
-type State struct {
+// Stored is what a Store keeps.
+type Stored struct {
 	// Clean means that the last write was a clean stop. The values are then the last
 	// etags used; otherwise they are the ends of the reserved blocks.
 	Clean bool
@@ -105,12 +105,12 @@ type State struct {
 	Databases map[string]uint64
 }
 
-func (s State) clone() State {
+func (s Stored) clone() Stored {
 	s.Databases = maps.Clone(s.Databases)
 	return s
 }
 
-func (s State) validate() error {
+func (s Stored) validate() error {
 	for database, value := range s.Databases {
 		if value > MaxEtag {
 			return fmt.Errorf("%w: the counter of %q is %d, above 2^63-1", ErrCorrupt, database, value)
@@ -127,12 +127,12 @@ type Reservation struct {
 	Limits map[string]uint64
 }
 
-// Store keeps State on disk. The counters call it from one goroutine at a time, and call
+// Store keeps a Stored on disk. The counters call it from one goroutine at a time, and call
 // only Close once a method has failed.
 type Store interface {
 	// Load returns the stored state; a new store has an empty one. Damage is an
 	// error that wraps ErrCorrupt.
-	Load() (State, error)
+	Load() (Stored, error)
 	// Reserve records r and erases the mark of a clean stop, in one atomic step
 	// that is durable when it returns nil.
 	Reserve(r Reservation) error

@@ -20,7 +20,7 @@ var errDisk = errors.New("disk on fire")
 // disk is the state that survives a crash.
 type disk struct {
 	mu     sync.Mutex
-	state  etag.State
+	state  etag.Stored
 	writes int
 }
 
@@ -37,19 +37,19 @@ type fakeStore struct {
 	misused    string
 }
 
-func (s *fakeStore) Load() (etag.State, error) {
+func (s *fakeStore) Load() (etag.Stored, error) {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
 	return clone(s.disk.state), nil
 }
 
-func clone(state etag.State) etag.State {
+func clone(state etag.Stored) etag.Stored {
 	state.Databases = maps.Clone(state.Databases)
 	return state
 }
 
 func (s *fakeStore) Reserve(r etag.Reservation) error {
-	return s.write(func(state *etag.State) {
+	return s.write(func(state *etag.Stored) {
 		state.Clean = false
 		if r.Start > 0 {
 			state.Start = r.Start
@@ -59,13 +59,13 @@ func (s *fakeStore) Reserve(r etag.Reservation) error {
 }
 
 func (s *fakeStore) Stop(last map[string]uint64) error {
-	return s.write(func(state *etag.State) {
+	return s.write(func(state *etag.Stored) {
 		state.Clean = true
 		maps.Copy(state.Databases, last)
 	})
 }
 
-func (s *fakeStore) write(change func(*etag.State)) error {
+func (s *fakeStore) write(change func(*etag.Stored)) error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
 	if s.failed || s.closed {
@@ -98,7 +98,7 @@ func (s *fakeStore) Close() error {
 	return nil
 }
 
-func (d *disk) read() etag.State {
+func (d *disk) read() etag.Stored {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return clone(d.state)

@@ -68,7 +68,7 @@ func (d Decision) SetBack() bool { return len(d.Behind) > 0 || d.MissedStarts > 
 // greater of its ceiling and its value on disk. A disk that was set back to an older copy
 // never holds the newest clean stop, so its counters continue above the ceilings, and no etag
 // is handed out twice.
-func Reconcile(disk State, cluster *ClusterView) Decision {
+func Reconcile(disk Stored, cluster *ClusterView) Decision {
 	if cluster == nil {
 		return Decision{}
 	}
@@ -85,7 +85,7 @@ func Reconcile(disk State, cluster *ClusterView) Decision {
 
 // sameCleanStop compares in both directions; a database that is unknown on one side counts
 // as 0 there.
-func sameCleanStop(disk State, cluster *ClusterView) bool {
+func sameCleanStop(disk Stored, cluster *ClusterView) bool {
 	if !disk.Clean || !cluster.Clean {
 		return false
 	}
@@ -102,7 +102,7 @@ func sameCleanStop(disk State, cluster *ClusterView) bool {
 	return true
 }
 
-func raises(disk State, cluster *ClusterView) []Raise {
+func raises(disk Stored, cluster *ClusterView) []Raise {
 	var list []Raise
 	for _, database := range slices.Sorted(maps.Keys(cluster.Databases)) {
 		known := cluster.Databases[database]
@@ -116,7 +116,7 @@ func raises(disk State, cluster *ClusterView) []Raise {
 	return list
 }
 
-func findBehind(disk State, cluster *ClusterView) []Behind {
+func findBehind(disk Stored, cluster *ClusterView) []Behind {
 	var list []Behind
 	for database, known := range cluster.Databases {
 		value, least := disk.Databases[database], leastOnDisk(known, cluster.Clean)
@@ -141,7 +141,7 @@ func leastOnDisk(known ClusterDatabase, clean bool) uint64 {
 	return known.Ceiling - maxLead
 }
 
-func missedStarts(disk State, cluster *ClusterView) uint64 {
+func missedStarts(disk Stored, cluster *ClusterView) uint64 {
 	if disk.Start == 0 || cluster.Start <= disk.Start+1 {
 		return 0
 	}

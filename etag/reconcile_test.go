@@ -14,14 +14,14 @@ const step = etag.CeilingStep
 type known = map[string]etag.ClusterDatabase
 
 func TestReconcile(t *testing.T) {
-	clean := func(values map[string]uint64) etag.State { return etag.State{Clean: true, Databases: values} }
+	clean := func(values map[string]uint64) etag.Stored { return etag.Stored{Clean: true, Databases: values} }
 	for name, tc := range map[string]struct {
-		disk    etag.State
+		disk    etag.Stored
 		cluster *etag.ClusterView
 		want    etag.Decision
 	}{
 		"no cluster answered": {
-			disk: etag.State{Databases: map[string]uint64{"a": 5}},
+			disk: etag.Stored{Databases: map[string]uint64{"a": 5}},
 		},
 		"first start": {
 			cluster: &etag.ClusterView{Start: 1},
@@ -42,7 +42,7 @@ func TestReconcile(t *testing.T) {
 			want:    etag.Decision{Raises: []etag.Raise{{"a", step}}},
 		},
 		"the disk did not record the stop": {
-			disk:    etag.State{Databases: map[string]uint64{"a": 65_536}},
+			disk:    etag.Stored{Databases: map[string]uint64{"a": 65_536}},
 			cluster: &etag.ClusterView{Clean: true, Databases: known{"a": {Ceiling: step, Last: 5}}},
 			want:    etag.Decision{Raises: []etag.Raise{{"a", step}}},
 		},
@@ -68,7 +68,7 @@ func TestReconcile(t *testing.T) {
 			},
 		},
 		"the disk is above its ceiling: it was cut off": {
-			disk:    etag.State{Databases: map[string]uint64{"a": step + 5}},
+			disk:    etag.Stored{Databases: map[string]uint64{"a": step + 5}},
 			cluster: &etag.ClusterView{Databases: known{"a": {Ceiling: step}}},
 		},
 		"the last etag is above the ceiling": {
@@ -80,7 +80,7 @@ func TestReconcile(t *testing.T) {
 			},
 		},
 		"the ceiling alone shows an old disk": {
-			disk:    etag.State{Databases: map[string]uint64{"a": 5}},
+			disk:    etag.Stored{Databases: map[string]uint64{"a": 5}},
 			cluster: &etag.ClusterView{Databases: known{"a": {Ceiling: 5 * step}}},
 			want: etag.Decision{
 				Raises: []etag.Raise{{"a", 5 * step}},
@@ -88,12 +88,12 @@ func TestReconcile(t *testing.T) {
 			},
 		},
 		"the start number alone shows an old disk": {
-			disk:    etag.State{Start: 3, Databases: map[string]uint64{"a": 5}},
+			disk:    etag.Stored{Start: 3, Databases: map[string]uint64{"a": 5}},
 			cluster: &etag.ClusterView{Start: 6, Databases: known{"a": {Ceiling: step}}},
 			want:    etag.Decision{Raises: []etag.Raise{{"a", step}}, MissedStarts: 2},
 		},
 		"start numbers that follow each other": {
-			disk:    etag.State{Start: 3, Databases: map[string]uint64{"a": 5}},
+			disk:    etag.Stored{Start: 3, Databases: map[string]uint64{"a": 5}},
 			cluster: &etag.ClusterView{Start: 4, Databases: known{"a": {Ceiling: step}}},
 			want:    etag.Decision{Raises: []etag.Raise{{"a", step}}},
 		},
@@ -172,7 +172,7 @@ func (cl *cluster) stopped(last map[string]uint64) {
 func TestNoEtagComesTwiceFromOldCopies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cl, d := &cluster{}, &disk{}
-		copies := []etag.State{}
+		copies := []etag.Stored{}
 		highest := map[string]uint64{}
 		for range rapid.IntRange(1, 12).Draw(t, "starts") {
 			old := false

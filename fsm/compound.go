@@ -41,7 +41,7 @@ type compound[V freezable[F], F any] struct {
 // older epoch does not change.
 type compoundStore[V freezable[F], F any] struct {
 	// kind is the kind of the records, and what the word for a value.
-	kind statehash.Kind
+	kind statehash.RecordKind
 	what string
 	// size returns the number of a value's parts, and the names, and their bytes, that it counts
 	// beside its own.
@@ -54,7 +54,7 @@ type compoundStore[V freezable[F], F any] struct {
 }
 
 func newCompoundStore[V freezable[F], F any](
-	kind statehash.Kind, what string, databases *databaseStore, size func(V) (parts, names, bytes int64),
+	kind statehash.RecordKind, what string, databases *databaseStore, size func(V) (parts, names, bytes int64),
 ) compoundStore[V, F] {
 	return compoundStore[V, F]{kind: kind, what: what, size: size, byName: table.New[*compound[V, F]](), databases: databases}
 }

@@ -48,7 +48,7 @@ func take(name string, values []string, keys ...string) []byte {
 	return onSeries(&raftlogv1.SeriesTake{Name: name, Values: values, Keys: keys})
 }
 
-func end(name string, state series.State, keys ...string) []byte {
+func end(name string, state series.NumberState, keys ...string) []byte {
 	m := &raftlogv1.SeriesEnd{Name: name, State: uint32(state)}
 	if state == series.Voided {
 		m.Reason = "torn"

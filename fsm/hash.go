@@ -7,7 +7,7 @@ import (
 
 // The kinds of records.
 const (
-	recordDatabase statehash.Kind = iota + 1
+	recordDatabase statehash.RecordKind = iota + 1
 	recordIdentity
 	recordHiddenIdentity
 	recordHiLo
@@ -38,7 +38,7 @@ func hashDatabase(number uint32, name string) uint64 {
 	return s.Begin(recordDatabase).Number(uint64(number)).Text(name).Hash()
 }
 
-func hashIdentity(kind statehash.Kind, db uint32, name string, last identityValue) uint64 {
+func hashIdentity(kind statehash.RecordKind, db uint32, name string, last identityValue) uint64 {
 	var s statehash.Space
 	return s.Begin(kind).Number(uint64(db)).Number(uint64(last)).Text(name).Hash()
 }
@@ -108,7 +108,7 @@ func hashRequest(share, position uint64, e *requestEntry, result []byte) uint64 
 }
 
 // hashNamed takes the hash of all that a series or a pool stores.
-func hashNamed(kind statehash.Kind, db uint32, name string, stored uint64) uint64 {
+func hashNamed(kind statehash.RecordKind, db uint32, name string, stored uint64) uint64 {
 	var s statehash.Space
 	return s.Begin(kind).Number(uint64(db)).Number(stored).Text(name).Hash()
 }
@@ -141,7 +141,7 @@ func hashCluster(id []byte) uint64 {
 
 // hashNumber is the hash of a single number; 0 while it has a cluster's first value, which has no
 // record.
-func hashNumber(kind statehash.Kind, number, first uint64) uint64 {
+func hashNumber(kind statehash.RecordKind, number, first uint64) uint64 {
 	if number == first {
 		return 0
 	}

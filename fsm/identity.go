@@ -33,7 +33,7 @@ type identityStore struct {
 }
 
 func newIdentities(databases *databaseStore) identityStore {
-	named := func(kind statehash.Kind) nameTable[identityValue] {
+	named := func(kind statehash.RecordKind) nameTable[identityValue] {
 		return nameTable[identityValue]{
 			Table: table.New[identityValue](), databases: databases,
 			limit: settingMaxIdentities, what: "identity", field: "name",

@@ -228,7 +228,7 @@ func (r *seriesRun) end(now int64, keys []string) {
 	for _, k := range keys {
 		m.Keys = append(m.Keys, &raftlogv1.SeriesKey{Key: k, Number: []int64{0, 0, 1}[r.IntN(3)]})
 	}
-	m.State = uint32([]series.State{series.Confirmed, series.Voided, series.Released}[r.IntN(3)])
+	m.State = uint32([]series.NumberState{series.Confirmed, series.Voided, series.Released}[r.IntN(3)])
 	if m.GetState() == uint32(series.Voided) {
 		m.Reason = "torn"
 	}
@@ -317,7 +317,7 @@ func withHistory(t *testing.T) *testLog {
 	take := func(keys ...string) {
 		l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesTake{Name: "s", Values: []string{"A"}, Keys: keys})))
 	}
-	end := func(state series.State, key, reason string) {
+	end := func(state series.NumberState, key, reason string) {
 		l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesEnd{
 			Name: "s", State: uint32(state),
 			Keys: []*raftlogv1.SeriesKey{{Key: key}}, Reason: reason,
@@ -631,7 +631,7 @@ func verified(s *series.Series) error {
 			Scope: sums.Scope, Last: sums.Last, LastDate: sums.LastDate, Closed: sums.Closed, Before: sums.Before, Overdue: sums.Overdue,
 			Left: sums.Left, Allotments: sums.Allotments,
 		}
-		counts := map[series.State]*int64{
+		counts := map[series.NumberState]*int64{
 			series.Open: &counted.Open, series.Confirmed: &counted.Confirmed, series.Voided: &counted.Voided,
 			series.Released: &counted.Released, series.Unknown: &counted.Unknown,
 		}
@@ -641,7 +641,7 @@ func verified(s *series.Series) error {
 				return err
 			}
 			for _, n := range numbers {
-				*counts[series.State(n.GetState())]++
+				*counts[series.NumberState(n.GetState())]++
 			}
 			above = next
 		}

@@ -28,7 +28,7 @@ func TestTwoBackupsInAnyOrder(t *testing.T) {
 		want := r.restore(newer)
 		for c := range want.Freeze().Pieces {
 			for _, n := range c.GetNumbers() {
-				if state := series.State(n.GetState()); state == series.Open || state == series.Released {
+				if state := series.NumberState(n.GetState()); state == series.Open || state == series.Released {
 					t.Fatalf("seed %d: restored with %+v", seed, n)
 				}
 			}

@@ -16,7 +16,7 @@ import (
 const snapshotFormat = 1
 
 // snapshots are files of the form of a backup, with a SnapshotHeader.
-var snapshots = backup.Kind{Name: "snapshot", Corrupt: ErrCorrupt, Newer: ErrCorrupt}
+var snapshots = backup.FileKind{Name: "snapshot", Corrupt: ErrCorrupt, Newer: ErrCorrupt}
 
 // Snapshot is the state as it was at one log index. It shares memory with the state,
 // which copies on write while the Snapshot is held.

@@ -26,7 +26,7 @@ func (p *transcript) series(l line) *raftlogv1.Operation {
 	case "take":
 		o.Op = &raftlogv1.Operation_SeriesTake{SeriesTake: p.take(l)}
 	case "confirm", "void", "give-back":
-		state := map[string]series.State{"confirm": series.Confirmed, "void": series.Voided, "give-back": series.Released}[l.verb]
+		state := map[string]series.NumberState{"confirm": series.Confirmed, "void": series.Voided, "give-back": series.Released}[l.verb]
 		end := &raftlogv1.SeriesEnd{Name: l.name(0), State: uint32(state), Reason: l.text("reason", "")}
 		for _, name := range l.names[1:] {
 			key, number, _ := strings.Cut(name, ":")
@@ -144,7 +144,7 @@ func (l line) list(option string) []string {
 func showNumbers(numbers []*raftlogv1.SeriesNumber) string {
 	all := make([]string, len(numbers))
 	for i, n := range numbers {
-		all[i] = fmt.Sprintf("%s %s %s", n.Key, n.Text, series.State(n.GetState()))
+		all[i] = fmt.Sprintf("%s %s %s", n.Key, n.Text, series.NumberState(n.GetState()))
 		if n.Overdue {
 			all[i] += " overdue"
 		}

@@ -66,7 +66,7 @@ func (s *Series) end(at ref, e ending) {
 
 // ending is what open numbers become.
 type ending struct {
-	state  State
+	state  NumberState
 	reason string
 	// release means that their callers give them back: those that did so before did it.
 	release bool
@@ -74,7 +74,7 @@ type ending struct {
 
 // ending returns what a request makes of open numbers.
 func (s *rules) ending(m *raftlogv1.SeriesEnd) (ending, error) {
-	switch state := State(small(m.GetState())); state {
+	switch state := NumberState(small(m.GetState())); state {
 	case Confirmed:
 		return ending{state: Confirmed}, nil
 	case Voided:
@@ -94,7 +94,7 @@ func checkReason(reason string) error {
 }
 
 // allows reports whether a number may be asked to end so.
-func (e ending) allows(is State, reason string) bool {
+func (e ending) allows(is NumberState, reason string) bool {
 	if e.release && (is == Released || is == Voided && reason == ReasonReleased) {
 		return true
 	}
@@ -102,7 +102,7 @@ func (e ending) allows(is State, reason string) bool {
 }
 
 // unended reports whether a number's key can still end it.
-func (s State) unended() bool { return s == Open || s == Unknown }
+func (s NumberState) unended() bool { return s == Open || s == Unknown }
 
 // judge returns where a key's number is; 0 if the key released it, and is asked to again.
 func (v *View) judge(b *raftlogv1.SeriesKey, e ending) (ref, error) {

@@ -17,7 +17,8 @@ func entered(key string, number int64) *raftlogv1.SeriesTake {
 
 func mustEnter(t *testing.T, s *series.Series, key string, number int64) {
 	t.Helper()
-	if got, err := s.Take(1, entered(key, number)); err != nil || got[0].Number != number || series.State(got[0].State) != series.Confirmed {
+	got, err := s.Take(1, entered(key, number))
+	if err != nil || got[0].Number != number || series.NumberState(got[0].State) != series.Confirmed {
 		t.Fatalf("%s has %v, %v, want number %d", key, got, err, number)
 	}
 }

@@ -54,7 +54,7 @@ func full(limit int64, what string) *Error {
 }
 
 // wrongState means that a number's state excludes the call.
-func wrongState(key string, number int64, state State, reason string) *Error {
+func wrongState(key string, number int64, state NumberState, reason string) *Error {
 	text := fmt.Sprintf("number %d of key %q is %s", number, key, state)
 	if key == "" {
 		text = fmt.Sprintf("number %d is %s", number, state)

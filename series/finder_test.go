@@ -33,7 +33,7 @@ func TestTheFinderFindsWhatASearchFinds(t *testing.T) {
 	for step := range 2_000 {
 		c := s.scopes.own(0)
 		first := random.Int64N(numbers) + c.offset + 1
-		state, expires := []State{Open, Confirmed, Voided, Released, Unknown}[random.IntN(5)], []int64{0, 5, 10, 15}[random.IntN(4)]
+		state, expires := []NumberState{Open, Confirmed, Voided, Released, Unknown}[random.IntN(5)], []int64{0, 5, 10, 15}[random.IntN(4)]
 		for n := first; n <= min(c.last, first+random.Int64N(200)); n++ {
 			c.change(n, func(r *record) { r.state, r.expires = state, expires })
 		}

@@ -4,7 +4,7 @@ import "github.com/idnode/idnode/internal/statehash"
 
 // The kinds of records.
 const (
-	recordSeries statehash.Kind = iota + 1
+	recordSeries statehash.RecordKind = iota + 1
 	recordScope
 	recordNumber
 	recordLost

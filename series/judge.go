@@ -23,7 +23,7 @@ func (s *rules) goneBy() int64 {
 }
 
 // stateOf returns the state of a number, and the reason of a voided one.
-func (s *rules) stateOf(r *record) (State, string) {
+func (s *rules) stateOf(r *record) (NumberState, string) {
 	switch {
 	case r.state == Open && r.ended(s.voidedBy()):
 		return Voided, ReasonExpired

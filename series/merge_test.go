@@ -216,11 +216,11 @@ func TestAnUnknownNumberTakesTheKeyOfABackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	merge(t, restored, s.Freeze())
-	for key, want := range map[string]series.State{
+	for key, want := range map[string]series.NumberState{
 		"k1": series.Confirmed, "k2": series.Unknown, "k3": series.Confirmed,
 		"k4": series.Unknown,
 	} {
-		if n, ok := restored.At(1 << 60).WhoHas(key); !ok || series.State(n.GetState()) != want {
+		if n, ok := restored.At(1 << 60).WhoHas(key); !ok || series.NumberState(n.GetState()) != want {
 			t.Errorf("%s has %+v, %t, want it %s", key, n, ok, want)
 		}
 	}

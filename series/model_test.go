@@ -49,7 +49,7 @@ type entry struct {
 	number  int64
 	of      *modelRange
 	key     string
-	state   series.State
+	state   series.NumberState
 	reason  string
 	expires int64
 	date    format.Date
@@ -330,7 +330,7 @@ func (m *model) refuseOpen(c *modelScope, place, fresh int, kept map[*entry]*mod
 	return ""
 }
 
-func (m *model) end(now int64, keys []*raftlogv1.SeriesKey, state series.State, reason string, allowed func(*entry) bool) string {
+func (m *model) end(now int64, keys []*raftlogv1.SeriesKey, state series.NumberState, reason string, allowed func(*entry) bool) string {
 	m.at(now)
 	for _, b := range keys {
 		_, number, e := m.find(b.Key)
@@ -997,7 +997,7 @@ func (h *history) compare() {
 			if overdue && h.m.d.OnExpiry == series.ExpiryVoids {
 				e.state, e.reason, overdue = series.Voided, series.ReasonExpired, false
 			}
-			if n.Key != e.key || series.State(n.State) != e.state || n.Reason != e.reason || n.Overdue != overdue || n.Date != int32(e.date) ||
+			if n.Key != e.key || series.NumberState(n.State) != e.state || n.Reason != e.reason || n.Overdue != overdue || n.Date != int32(e.date) ||
 				n.Number != e.number || e.of != nil && n.Note != e.of.note {
 				h.fail("number %d of %v is %+v, want %+v", i+1, x.Scope, n, e)
 			}
@@ -1008,10 +1008,10 @@ func (h *history) compare() {
 			if found, ok, err := h.s.At(later).Find(text); err != nil || !ok || found.Key != n.Key || found.Number != n.Number {
 				h.fail("%s is %+v, %t, %v", n.Text, found, ok, err)
 			}
-			*map[series.State]*int64{
+			*map[series.NumberState]*int64{
 				series.Open: &counted.Open, series.Confirmed: &counted.Confirmed,
 				series.Voided: &counted.Voided, series.Released: &counted.Released, series.Unknown: &counted.Unknown,
-			}[series.State(n.GetState())]++
+			}[series.NumberState(n.GetState())]++
 			if n.Overdue {
 				counted.Overdue++
 			}
@@ -1027,7 +1027,7 @@ func (h *history) compare() {
 }
 
 // pages lists the numbers of a scope two at a time.
-func (h *history) pages(now int64, scope []string, state series.State) (all []*raftlogv1.SeriesNumber) {
+func (h *history) pages(now int64, scope []string, state series.NumberState) (all []*raftlogv1.SeriesNumber) {
 	for above := int64(0); ; {
 		page, next, err := h.s.At(now).Numbers(scope, state, above, 2)
 		if err != nil || len(page) > 2 {

@@ -123,7 +123,7 @@ const maxListed = 1_000
 // Numbers returns up to limit numbers of a scope above a place, ascending: those in a state,
 // or all if the state is 0. It looks at 1,000 numbers at most, and goes on above next; 0
 // is the end. The error is *Error.
-func (v *View) Numbers(values []string, state State, above int64, limit int) (
+func (v *View) Numbers(values []string, state NumberState, above int64, limit int) (
 	all []*raftlogv1.SeriesNumber, next int64, err error,
 ) {
 	c, err := v.scopes.find(values)

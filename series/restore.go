@@ -111,7 +111,7 @@ func (x *contents) recordsOf(c *scope, p *raftlogv1.SeriesNumbersRecord) ([]reco
 		if err := checkStored(n, keys); err != nil {
 			return nil, err
 		}
-		if first <= offsetOf(p) && State(n.GetState()) != Confirmed {
+		if first <= offsetOf(p) && NumberState(n.GetState()) != Confirmed {
 			return nil, invalid("numbers", "have one from before the scope that is not confirmed")
 		}
 		records[i] = recordOf(n)
@@ -171,7 +171,7 @@ func (t *keyTable) store(c *scope, number int64, stored *record) {
 // recordOf returns a stored number that was checked.
 func recordOf(n *raftlogv1.SeriesStored) record {
 	r := record{
-		taken: n.GetTakenUnixNano(), expires: n.GetExpiresUnixNano(), date: format.Date(n.GetDate()), state: State(n.GetState()),
+		taken: n.GetTakenUnixNano(), expires: n.GetExpiresUnixNano(), date: format.Date(n.GetDate()), state: NumberState(n.GetState()),
 		shared: n.GetShared(),
 	}
 	r.write(n.GetKey(), n.GetLabel(), n.GetReason())
@@ -186,7 +186,7 @@ func (r *record) fill(n *raftlogv1.SeriesStored) {
 
 // checkStored finds what no series would have stored. keys are those of the numbers before.
 func checkStored(n *raftlogv1.SeriesStored, keys map[string]bool) error {
-	key, state := n.GetKey(), State(small(n.GetState()))
+	key, state := n.GetKey(), NumberState(small(n.GetState()))
 	switch {
 	case state < Open || state > Unknown:
 		return invalid("numbers", "have one without a state")

@@ -13,12 +13,12 @@ import (
 	"github.com/idnode/idnode/series/format"
 )
 
-// State is what became of a number.
-type State uint8
+// NumberState is what became of a number.
+type NumberState uint8
 
 // The states of a number.
 const (
-	Open State = iota + 1
+	Open NumberState = iota + 1
 	Confirmed
 	Voided
 	Released
@@ -28,7 +28,7 @@ const (
 )
 
 // String returns the state in words.
-func (s State) String() string {
+func (s NumberState) String() string {
 	names := [...]string{"none", "open", "confirmed", "voided", "released", "unknown"}
 	if int(s) >= len(names) {
 		return names[0]
@@ -44,7 +44,7 @@ type record struct {
 	taken, expires   int64
 	date             format.Date
 	keyLen, labelLen uint8
-	state            State
+	state            NumberState
 	// shared means that another key may have got the unknown number: its own is a hint for people.
 	shared bool
 }
@@ -320,7 +320,7 @@ func (c *scope) close() {
 }
 
 // end gives a number its last state. The reason is that of a voided one.
-func (c *scope) end(number int64, state State, reason string) {
+func (c *scope) end(number int64, state NumberState, reason string) {
 	c.change(number, func(r *record) {
 		r.state, r.shared = state, false
 		if state == Voided {

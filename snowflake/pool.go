@@ -373,7 +373,7 @@ func (p *Pool) put(l Lease) {
 }
 
 const (
-	recordPool statehash.Kind = iota + 1
+	recordPool statehash.RecordKind = iota + 1
 	recordLease
 )
 

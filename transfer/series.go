@@ -80,7 +80,7 @@ func writeNumbers(w *csv.Writer, database string, f *format.Format, r *raftlogv1
 		err := w.Write([]string{
 			counterfile.Guarded(database), counterfile.Guarded(r.GetName()), scope, strconv.FormatInt(number, 10),
 			counterfile.Guarded(text), counterfile.Guarded(n.GetKey()),
-			series.State(min(n.GetState(), math.MaxUint8)).String(), format.Date(n.GetDate()).String(),
+			series.NumberState(min(n.GetState(), math.MaxUint8)).String(), format.Date(n.GetDate()).String(),
 			counterfile.Guarded(n.GetLabel()), counterfile.Guarded(n.GetReason()), counterfile.Guarded(note),
 		})
 		if err != nil {

@@ -55,8 +55,8 @@ type Config struct {
 	Ping func(ctx context.Context, voter string) error
 	// Go runs a function on a goroutine of its own.
 	Go func(func())
-	// State learns what Look finds.
-	State *State
+	// Reach learns what Look finds.
+	Reach *Reach
 }
 
 // Monitor judges from evidence whether a quorum can be reached. Look is called by one
@@ -97,7 +97,7 @@ func (m *Monitor) Look(ctx context.Context, voters []string, follows bool) (pres
 		newest = answered
 	}
 	present = m.evidence.look(now, newest)
-	return present, m.cfg.State.set(present), again
+	return present, m.cfg.Reach.set(present), again
 }
 
 // Heard takes the end of a ping that was sent to a voter, by the Monitor or others.

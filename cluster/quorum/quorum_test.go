@@ -83,7 +83,7 @@ func TestMajority(t *testing.T) {
 // TestQuorumMissing: the time counts from the start, or from the loss.
 func TestQuorumMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := NewState()
+		v := NewReach()
 		missing := func(want time.Duration) {
 			t.Helper()
 			if d := v.Missing(); d != want {

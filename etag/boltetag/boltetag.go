@@ -167,7 +167,7 @@ func classify(err error) error {
 	return boltfile.Classify(err, etag.ErrCorrupt)
 }
 
-func (s *Store) Load() (state etag.State, err error) {
+func (s *Store) Load() (state etag.Stored, err error) {
 	err = boltfile.Trap(s.db.Path(), etag.ErrCorrupt, func() error {
 		return s.db.View(func(tx *bolt.Tx) error {
 			state, err = read(tx, s.node)

@@ -46,7 +46,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func load(t testing.TB, s *boltetag.Store) etag.State {
+func load(t testing.TB, s *boltetag.Store) etag.Stored {
 	t.Helper()
 	state, err := s.Load()
 	must(t, err)
@@ -56,7 +56,7 @@ func load(t testing.TB, s *boltetag.Store) etag.State {
 func TestStoreKeepsItsState(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "etags.db")
 	s := open(t, path)
-	check := func(want etag.State) {
+	check := func(want etag.Stored) {
 		t.Helper()
 		if diff := cmp.Diff(want, load(t, s)); diff != "" {
 			t.Fatalf("before reopening (-want +got):\n%s", diff)
@@ -67,15 +67,15 @@ func TestStoreKeepsItsState(t *testing.T) {
 			t.Fatalf("after reopening (-want +got):\n%s", diff)
 		}
 	}
-	check(etag.State{Databases: map[string]uint64{}})
+	check(etag.Stored{Databases: map[string]uint64{}})
 	must(t, s.Reserve(etag.Reservation{Limits: map[string]uint64{"a": 100, "b": 200}}))
-	check(etag.State{Databases: map[string]uint64{"a": 100, "b": 200}})
+	check(etag.Stored{Databases: map[string]uint64{"a": 100, "b": 200}})
 	must(t, s.Reserve(etag.Reservation{Start: 7, Limits: map[string]uint64{"b": etag.MaxEtag}}))
-	check(etag.State{Start: 7, Databases: map[string]uint64{"a": 100, "b": etag.MaxEtag}})
+	check(etag.Stored{Start: 7, Databases: map[string]uint64{"a": 100, "b": etag.MaxEtag}})
 	must(t, s.Stop(map[string]uint64{"a": 3, "b": 5}))
-	check(etag.State{Clean: true, Start: 7, Databases: map[string]uint64{"a": 3, "b": 5}})
+	check(etag.Stored{Clean: true, Start: 7, Databases: map[string]uint64{"a": 3, "b": 5}})
 	must(t, s.Reserve(etag.Reservation{Start: 8}))
-	check(etag.State{Start: 8, Databases: map[string]uint64{"a": 3, "b": 5}})
+	check(etag.Stored{Start: 8, Databases: map[string]uint64{"a": 3, "b": 5}})
 	info, err := os.Stat(path)
 	must(t, err)
 	if info.Mode().Perm() != 0o600 {
@@ -305,7 +305,7 @@ func TestManyDatabases(t *testing.T) {
 		s = open(t, path)
 	}
 	must(t, s.Stop(want))
-	if diff := cmp.Diff(etag.State{Clean: true, Databases: want}, load(t, s)); diff != "" {
+	if diff := cmp.Diff(etag.Stored{Clean: true, Databases: want}, load(t, s)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -96,8 +96,8 @@ func getMeta(tx *bolt.Tx, key []byte) (uint64, error) {
 	return openNumber(metaBucket, key, tx.Bucket(metaBucket).Get(key))
 }
 
-func read(tx *bolt.Tx, node []byte) (etag.State, error) {
-	state := etag.State{Databases: make(map[string]uint64)}
+func read(tx *bolt.Tx, node []byte) (etag.Stored, error) {
+	state := etag.Stored{Databases: make(map[string]uint64)}
 	if tx.Bucket(metaBucket) == nil || tx.Bucket(databaseBucket) == nil {
 		return state, fmt.Errorf("%w: the file is empty", etag.ErrCorrupt)
 	}
@@ -116,7 +116,7 @@ func read(tx *bolt.Tx, node []byte) (etag.State, error) {
 	return state, err
 }
 
-func readMeta(tx *bolt.Tx, node []byte, state *etag.State) (count uint64, err error) {
+func readMeta(tx *bolt.Tx, node []byte, state *etag.Stored) (count uint64, err error) {
 	owner, err := open(metaBucket, nodeKey, tx.Bucket(metaBucket).Get(nodeKey))
 	if err != nil {
 		return 0, err

@@ -22,8 +22,8 @@ func (s *Sum) Add(record uint64) { *s += Sum(record) }
 // Remove takes a record's hash out.
 func (s *Sum) Remove(record uint64) { *s -= Sum(record) }
 
-// Kind distinguishes the kinds of records of one state.
-type Kind byte
+// RecordKind distinguishes the kinds of records of one state.
+type RecordKind byte
 
 // Record is a record's canonical encoding: the kind, then numbers in eight bytes, and texts
 // after their length. In a Space it stays on the stack for all but long texts.
@@ -33,7 +33,7 @@ type Record []byte
 type Space [128]byte
 
 // Begin begins a record in the space.
-func (s *Space) Begin(kind Kind) Record { return append(s[:0], byte(kind)) }
+func (s *Space) Begin(kind RecordKind) Record { return append(s[:0], byte(kind)) }
 
 // Number appends a number.
 func (r Record) Number(v uint64) Record { return binary.LittleEndian.AppendUint64(r, v) }

@@ -25,14 +25,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // disk is an etag.Store whose content outlives it, and can be set back.
 type disk struct {
 	mu    sync.Mutex
-	state etag.State
+	state etag.Stored
 	// closing, if set, is called when the counters close it.
 	closing func()
 }
 
-func (d *disk) Load() (etag.State, error) { return d.copy(), nil }
+func (d *disk) Load() (etag.Stored, error) { return d.copy(), nil }
 
-func (d *disk) copy() etag.State {
+func (d *disk) copy() etag.Stored {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.state
@@ -40,7 +40,7 @@ func (d *disk) copy() etag.State {
 	return s
 }
 
-func (d *disk) setBack(to etag.State) {
+func (d *disk) setBack(to etag.Stored) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.state = to
@@ -195,10 +195,10 @@ func TestCrashGoesOnAboveTheCeiling(t *testing.T) {
 func TestDiskSetBack(t *testing.T) {
 	copies := []struct {
 		name string
-		at   func(r *run, d *disk) etag.State
+		at   func(r *run, d *disk) etag.Stored
 	}{
-		{"to a clean stop", func(r *run, d *disk) etag.State { r.take(5); r.stop(); return d.copy() }},
-		{"to a running node", func(r *run, d *disk) etag.State { r.take(5); s := d.copy(); r.stop(); return s }},
+		{"to a clean stop", func(r *run, d *disk) etag.Stored { r.take(5); r.stop(); return d.copy() }},
+		{"to a running node", func(r *run, d *disk) etag.Stored { r.take(5); s := d.copy(); r.stop(); return s }},
 	}
 	for _, c := range copies {
 		t.Run(c.name, func(t *testing.T) {

@@ -166,7 +166,7 @@ func (r *rig) contents(t *testing.T) (all []string) {
 // TestWhatALimitHasNoRoomForChangesNothing: an import of several calls is judged whole, and to the last name.
 func TestWhatALimitHasNoRoomForChangesNothing(t *testing.T) {
 	var counters []counterfile.Counter
-	add := func(database string, kind counterfile.Kind, n int) {
+	add := func(database string, kind counterfile.CounterKind, n int) {
 		for i := range n {
 			counters = append(counters, counterfile.Counter{Database: database, Kind: kind, Name: fmt.Sprintf("name%04d", i)})
 		}

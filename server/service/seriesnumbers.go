@@ -242,7 +242,7 @@ type ending interface {
 	GetKeys() []*idnodev1.NumberOf
 }
 
-func (n *numbers) endNumbers(ctx context.Context, event string, req ending, state series.State, reason string) (
+func (n *numbers) endNumbers(ctx context.Context, event string, req ending, state series.NumberState, reason string) (
 	[]*idnodev1.SeriesNumber, uint64, error,
 ) {
 	database, end, err := endOf(req, state, reason)
@@ -253,7 +253,7 @@ func (n *numbers) endNumbers(ctx context.Context, event string, req ending, stat
 	return changedNumbers(n.change(ctx, event, database, end.GetName(), after, end, true))
 }
 
-func endOf(req ending, state series.State, reason string) (string, *raftlogv1.SeriesEnd, error) {
+func endOf(req ending, state series.NumberState, reason string) (string, *raftlogv1.SeriesEnd, error) {
 	database, name, err := keyOf(req.GetDatabase(), req.GetSeries(), "series")
 	if err != nil {
 		return "", nil, err

@@ -137,7 +137,7 @@ func (n *numbers) listNumbers(ctx context.Context, req *idnodev1.ListNumbersRequ
 	if req.GetState() < 0 || req.GetState() > idnodev1.NumberState_NUMBER_STATE_UNKNOWN {
 		return nil, apierror.Invalid(apierror.ReasonInvalidSeries, "state", "there is no such state")
 	}
-	state := series.State(req.GetState())
+	state := series.NumberState(req.GetState())
 	c, above, err := pageOf(listNumbers, req, append([]string{state.String()}, req.GetScope()...)...)
 	if err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ type image struct {
 	stable   map[string][]byte
 	snapshot *snapshot
 	hasEtags bool
-	etags    etag.State
+	etags    etag.Stored
 	// older says that the disk was set back to this.
 	older bool
 }
@@ -52,7 +52,7 @@ func (s *snapshot) before(o *snapshot) bool {
 func newImage() *image {
 	return &image{
 		log: map[uint64]*raft.Log{}, files: newFiles(), stable: map[string][]byte{},
-		etags: etag.State{Databases: map[string]uint64{}},
+		etags: etag.Stored{Databases: map[string]uint64{}},
 	}
 }
 
@@ -124,7 +124,7 @@ type disk struct {
 	aged bool
 	// kept is an older copy of the etags, which the next process finds if back is
 	// set.
-	kept *etag.State
+	kept *etag.Stored
 	back bool
 	// lost says that the next process finds an empty disk.
 	lost bool
@@ -196,7 +196,7 @@ func (d *disk) turnBack() (back bool) {
 	return false
 }
 
-func cloneEtags(s etag.State) etag.State {
+func cloneEtags(s etag.Stored) etag.Stored {
 	s.Databases = maps.Clone(s.Databases)
 	return s
 }

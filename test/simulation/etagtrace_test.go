@@ -24,7 +24,7 @@ func (t *tracer) tracedEtags(p *process, node []byte, store etag.Store) etag.Sto
 }
 
 // Load implements etag.Store.
-func (s *tracedEtags) Load() (etag.State, error) {
+func (s *tracedEtags) Load() (etag.Stored, error) {
 	state, err := s.Store.Load()
 	if err == nil {
 		found := model.EtagDisk{Clean: state.Clean, Values: model.Counters(state.Databases)}

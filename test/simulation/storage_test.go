@@ -344,7 +344,7 @@ func (k *sink) Close() error {
 type etagStore struct{ *session }
 
 // Load implements etag.Store.
-func (s etagStore) Load() (state etag.State, err error) {
+func (s etagStore) Load() (state etag.Stored, err error) {
 	err = s.read(func(i *image) error {
 		state = i.etags
 		state.Databases = maps.Clone(i.etags.Databases)

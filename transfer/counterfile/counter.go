@@ -9,26 +9,26 @@ import (
 	"fmt"
 )
 
-// Kind is the kind of a counter.
-type Kind string
+// CounterKind is the kind of a counter.
+type CounterKind string
 
 // The kinds, as written in a CSV.
 const (
 	// Identity is an identity; the value is the last value used.
-	Identity Kind = "identity"
+	Identity CounterKind = "identity"
 	// DeletedIdentity is a deleted identity, which keeps its last value.
-	DeletedIdentity Kind = "deleted-identity"
+	DeletedIdentity CounterKind = "deleted-identity"
 	// HiLo is the counter of a collection's tag; the value is its Max.
-	HiLo Kind = "hilo"
+	HiLo CounterKind = "hilo"
 	// Claim is a claimed id, without a value.
-	Claim Kind = "claim"
+	Claim CounterKind = "claim"
 )
 
 // Counter is one line of a list.
 type Counter struct {
 	// Database is empty where the form has none.
 	Database string
-	Kind     Kind
+	Kind     CounterKind
 	Name     string
 	// Value is 0 for a claim.
 	Value int64

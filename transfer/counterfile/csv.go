@@ -90,7 +90,7 @@ func (q *quotedLineEnds) lineEnds() bool {
 }
 
 func counterOf(row []string) (Counter, error) {
-	c := Counter{Database: row[0], Kind: Kind(strings.ToLower(row[1])), Name: row[2]}
+	c := Counter{Database: row[0], Kind: CounterKind(strings.ToLower(row[1])), Name: row[2]}
 	switch c.Kind {
 	case Claim:
 		if row[3] != "" {

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// State is whether a quorum is in reach. It is safe for concurrent use.
-type State struct {
+// Reach is whether a quorum is in reach. It is safe for concurrent use.
+type Reach struct {
 	mu      sync.Mutex
 	present bool
-	// since is when it last changed; at first, when the State was made.
+	// since is when it last changed; at first, when the Reach was made.
 	since   time.Time
 	changed chan struct{}
 }
 
-// NewState returns a State without a quorum.
-func NewState() *State {
-	return &State{since: time.Now(), changed: make(chan struct{})}
+// NewReach returns a Reach without a quorum.
+func NewReach() *Reach {
+	return &Reach{since: time.Now(), changed: make(chan struct{})}
 }
 
-func (s *State) set(present bool) bool {
+func (s *Reach) set(present bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.present == present {
@@ -32,7 +32,7 @@ func (s *State) set(present bool) bool {
 }
 
 // Present reports whether a quorum is in reach.
-func (s *State) Present() bool {
+func (s *Reach) Present() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.present
@@ -40,14 +40,14 @@ func (s *State) Present() bool {
 
 // Changed returns a channel that is closed at the next change of Present's result.
 // Callers take it before they call Present, so that no change is missed.
-func (s *State) Changed() <-chan struct{} {
+func (s *Reach) Changed() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.changed
 }
 
 // Missing returns for how long no quorum has been in reach; 0 if a quorum is.
-func (s *State) Missing() time.Duration {
+func (s *Reach) Missing() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.present {
