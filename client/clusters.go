@@ -51,12 +51,12 @@ func (c Config) checkClusters() error {
 			if err := checkEndpoint(e); err != nil {
 				return fmt.Errorf("client: %s: endpoint %q: %w", field, e, err)
 			}
-			if err := endpoints.take(e, at, field); err != nil {
+			if err := endpoints.add(e, at, field); err != nil {
 				return err
 			}
 		}
 		if cluster.ClusterID != "" {
-			if err := ids.take(cluster.ClusterID, at, at+".ClusterID"); err != nil {
+			if err := ids.add(cluster.ClusterID, at, at+".ClusterID"); err != nil {
 				return err
 			}
 		}
@@ -69,7 +69,7 @@ func (c Config) checkClusters() error {
 			if err != nil {
 				return fmt.Errorf("client: %s: %w", field, invalid(err))
 			}
-			if err := databases.take(docid.Fold(database), field, field); err != nil {
+			if err := databases.add(docid.Fold(database), field, field); err != nil {
 				return err
 			}
 		}
@@ -91,8 +91,8 @@ func checkEndpoint(e string) error {
 // owners has the owner of each value.
 type owners map[string]string
 
-// take refuses a value that has another owner; field is where the value was set.
-func (o owners) take(value, owner, field string) error {
+// add refuses a value that has another owner; field is where the value was set.
+func (o owners) add(value, owner, field string) error {
 	if other, ok := o[value]; ok && other != owner {
 		return fmt.Errorf("client: %s: %q stands in %s already", field, value, other)
 	}

@@ -241,7 +241,7 @@ func (f *flow) send() {
 			return
 		}
 		runtime.Gosched()
-		for calls := f.take(); len(calls) > 0; calls = f.take() {
+		for calls := f.pop(); len(calls) > 0; calls = f.pop() {
 			// receive gets the stream's error.
 			if f.stream.Send(&idnodev1.ExchangeRequest{Calls: calls}) != nil {
 				return
@@ -250,8 +250,8 @@ func (f *flow) send() {
 	}
 }
 
-// take moves as many calls from the queue to waiting as fit into a message.
-func (f *flow) take() []*idnodev1.Call {
+// pop moves as many calls from the queue to waiting as fit into a message.
+func (f *flow) pop() []*idnodev1.Call {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var calls []*idnodev1.Call

@@ -64,7 +64,7 @@ func TestReplyAtTheDeadline(t *testing.T) {
 			ended <- err
 		}()
 		synctest.Wait()
-		f.take()
+		f.pop()
 		f.mu.Lock() // The caller needs it to leave.
 		cancel()
 		w := f.waiting[1]

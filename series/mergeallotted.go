@@ -18,8 +18,8 @@ func mergeAllotted(mine, theirs *allotments, last, end int64) (merged *allotment
 	case theirs.changes == mine.changes && !slices.EqualFunc(theirs.ranges, mine.ranges, allotment.same):
 		return nil, false
 	}
-	merged = newer.upTo(0) // Those that began do so where they began, by take.
-	return merged, merged.take(mine, theirs, end) && merged.take(theirs, mine, last)
+	merged = newer.upTo(0) // Those that began do so where they began, by adopt.
+	return merged, merged.adopt(mine, theirs, end) && merged.adopt(theirs, mine, last)
 }
 
 // upTo returns a copy of allotments of which those that began behind a place did not begin; none of nil.
@@ -36,9 +36,9 @@ func (a *allotments) upTo(end int64) *allotments {
 	return own
 }
 
-// take has allotments begin where they began in one series. It returns false if that cannot be, because the other one
+// adopt has allotments begin where they began in one series. It returns false if that cannot be, because the other one
 // has numbers up to a place.
-func (a *allotments) take(one, other *allotments, last int64) bool {
+func (a *allotments) adopt(one, other *allotments, last int64) bool {
 	for _, r := range one.ranges {
 		if !r.began() {
 			continue

@@ -17,7 +17,7 @@ func (b *Batcher) nextBatch() ([]*submission, *leadership) {
 	for {
 		switch {
 		case len(b.waiting) > 0 && b.gathered() && (b.leadership == nil || !b.leadership.held):
-			return b.take(), b.leadership
+			return b.pop(), b.leadership
 		case b.closing && len(b.waiting) == 0:
 			return nil, nil
 		}
@@ -25,9 +25,9 @@ func (b *Batcher) nextBatch() ([]*submission, *leadership) {
 	}
 }
 
-// take takes the oldest groups that fit into one entry; the first always fits.
+// pop returns the oldest groups that fit into one entry; the first always fits.
 // Invariant: an entry never exceeds what raftlog decodes.
-func (b *Batcher) take() []*submission {
+func (b *Batcher) pop() []*submission {
 	b.linger.want = 0
 	n, bytes, operations := 0, 0, 0
 	for _, s := range b.waiting {

@@ -91,7 +91,7 @@ func (s *groupSender) next() (group, bool) {
 func (s *groupSender) cut() group {
 	g := s.g
 	g.linger.want = 0
-	waiters, size := g.waiting.take(s.spare[:0], g.cfg.MaxOperations, g.cfg.MaxGroupBytes, g.cfg.MaxResultBytes)
+	waiters, size := g.waiting.pop(s.spare[:0], g.cfg.MaxOperations, g.cfg.MaxGroupBytes, g.cfg.MaxResultBytes)
 	s.waiters, s.spare = waiters, waiters
 	s.operations = s.operations[:0]
 	for _, w := range waiters {

@@ -54,7 +54,7 @@ func TestQueueIsASlice(t *testing.T) {
 				for n < len(model) && n < limit && (n == 0 || bytes(model[:n+1]) <= most && results(model[:n+1]) <= mostResults) {
 					n++
 				}
-				got, size := q.take(nil, limit, most, mostResults)
+				got, size := q.pop(nil, limit, most, mostResults)
 				if !slices.Equal(got, model[:n]) || size != bytes(model[:n]) {
 					t.Fatalf("took %d of %d bytes, want %d", len(got), size, n)
 				}

@@ -68,10 +68,10 @@ func (q *queue) count(w *waiter, sign int) {
 	q.bytes += sign * cost(w.operation)
 }
 
-// take appends the oldest operations to dst: at most limit operations, at most bytes in
+// pop moves the oldest operations to dst: at most limit operations, at most bytes in
 // size, and with results of at most results bytes. It returns dst and the operations' size.
-// The oldest operation is always taken.
-func (q *queue) take(dst []*waiter, limit, bytes, results int) ([]*waiter, int) {
+// The oldest operation always goes.
+func (q *queue) pop(dst []*waiter, limit, bytes, results int) ([]*waiter, int) {
 	size := 0
 	for w := q.head; w != nil && limit > 0; w = q.head {
 		c := cost(w.operation)
@@ -89,7 +89,7 @@ func (q *queue) take(dst []*waiter, limit, bytes, results int) ([]*waiter, int) 
 }
 
 func (q *queue) drain() []*waiter {
-	all, _ := q.take(make([]*waiter, 0, q.length), q.length, q.bytes, math.MaxInt)
+	all, _ := q.pop(make([]*waiter, 0, q.length), q.length, q.bytes, math.MaxInt)
 	return all
 }
 

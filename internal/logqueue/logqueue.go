@@ -65,7 +65,7 @@ func (q *Queue) wake() {
 func (q *Queue) run() {
 	defer close(q.done)
 	for {
-		lines, leftOut, closed := q.take()
+		lines, leftOut, closed := q.pop()
 		switch {
 		case len(lines) > 0:
 			q.write(lines, leftOut)
@@ -77,8 +77,8 @@ func (q *Queue) run() {
 	}
 }
 
-// take returns the lines that wait, and how many were left out behind them.
-func (q *Queue) take() (lines []byte, leftOut int, closed bool) {
+// pop returns the lines that wait, and how many were left out behind them.
+func (q *Queue) pop() (lines []byte, leftOut int, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if lines = q.waiting; len(lines) > 0 {

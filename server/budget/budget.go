@@ -193,32 +193,32 @@ func (c *Connection) Wasted(now time.Time, frames int) bool {
 	return false
 }
 
-// Take takes bytes, if the caller's share is not exceeded by that. They are given back
+// Hold takes bytes, if the caller's share is not exceeded by that. They are given back
 // by Give.
-func (c *Connection) Take(bytes int64) bool {
+func (c *Connection) Hold(bytes int64) bool {
 	if c == nil {
 		return true
 	}
-	if c.take(bytes); c.caller.held.Load() > c.share() {
+	if c.hold(bytes); c.caller.held.Load() > c.share() {
 		c.give(bytes)
 		return false
 	}
 	return true
 }
 
-// TakeLast takes bytes for a caller that is not full, such as one that holds nothing,
+// HoldLast takes bytes for a caller that is not full, such as one that holds nothing,
 // no matter what others hold. They are given back by Give.
-func (c *Connection) TakeLast(bytes int64) bool {
+func (c *Connection) HoldLast(bytes int64) bool {
 	if c.Full() {
 		return false
 	}
 	if c != nil {
-		c.take(bytes)
+		c.hold(bytes)
 	}
 	return true
 }
 
-func (c *Connection) take(bytes int64) {
+func (c *Connection) hold(bytes int64) {
 	c.caller.held.Add(bytes)
 	c.budget.held.Add(bytes)
 }
@@ -236,7 +236,7 @@ func (c *Connection) Give(bytes int64) {
 	}
 }
 
-func (c *Connection) give(bytes int64) { c.take(-bytes) }
+func (c *Connection) give(bytes int64) { c.hold(-bytes) }
 
 // Unsent counts bytes that are there already: the transport has them, of a message that
 // is to go or of one that has not come as a whole. They are given back by Sent, or by
@@ -249,7 +249,7 @@ func (c *Connection) Unsent(bytes int64) {
 	defer c.mu.Unlock()
 	if !c.closed {
 		c.unsent += bytes
-		c.take(bytes)
+		c.hold(bytes)
 	}
 }
 

@@ -18,7 +18,7 @@ func TestBytes(t *testing.T) {
 		bytes int64
 		ok    bool
 	}{{shop, 40, true}, {shop2, 11, false}, {shop2, 10, true}, {books, 26, false}, {books, 25, true}, {books, 1, false}} {
-		if step.of.Take(step.bytes) != step.ok {
+		if step.of.Hold(step.bytes) != step.ok {
 			t.Errorf("%+v", step)
 		}
 	}
@@ -26,7 +26,7 @@ func TestBytes(t *testing.T) {
 		t.Errorf("%d bytes are held", b.Held())
 	}
 	shop.Give(40)
-	if !books.Take(20) || books.Take(1) {
+	if !books.Hold(20) || books.Hold(1) {
 		t.Error("beside 10 bytes one caller has another share than 45")
 	}
 }
@@ -38,22 +38,22 @@ func TestNobodyTakesAll(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d"} {
 		greedy := b.Open(name)
 		for bytes := int64(1 << 20); bytes > 0; bytes /= 2 {
-			greedy.Take(bytes)
+			greedy.Hold(bytes)
 		}
-		if greedy.Take(1) {
+		if greedy.Hold(1) {
 			t.Errorf("%s goes on", name)
 		}
 	}
 	shop := b.Open("shop")
-	if !shop.Take(1<<15) || shop.Take(1) {
+	if !shop.Hold(1<<15) || shop.Hold(1) {
 		t.Error("the fifth has another share than 1/32")
 	}
 	books := b.Open("books")
 	books.Unsent(1 << 20)
-	if late := b.Open("late"); late.Take(1) || !late.TakeLast(1<<20/512) || !late.TakeLast(1) || late.TakeLast(1) {
+	if late := b.Open("late"); late.Hold(1) || !late.HoldLast(1<<20/512) || !late.HoldLast(1) || late.HoldLast(1) {
 		t.Error("one who holds nothing has another right than to begin")
 	}
-	if books.TakeLast(1) {
+	if books.HoldLast(1) {
 		t.Error("a full caller has its last again")
 	}
 }
@@ -62,7 +62,7 @@ func TestNobodyTakesAll(t *testing.T) {
 func TestWhatCannotBeRefused(t *testing.T) {
 	shop := small().Open("shop")
 	shop.Unsent(56)
-	if shop.Full() || shop.Take(1) {
+	if shop.Full() || shop.Hold(1) {
 		t.Error("56 of 50 bytes")
 	}
 	shop.Unsent(1)
@@ -70,7 +70,7 @@ func TestWhatCannotBeRefused(t *testing.T) {
 		t.Error("57 of 50 bytes")
 	}
 	shop.Sent(7)
-	if shop.Full() || shop.Take(1) {
+	if shop.Full() || shop.Hold(1) {
 		t.Error("50 of 50 bytes")
 	}
 }
@@ -101,7 +101,7 @@ func TestStalled(t *testing.T) {
 		t.Error("nothing was read for half a minute")
 	}
 	shop.Sent(29)
-	if shop.Take(20); after(time.Hour, shop) {
+	if shop.Hold(20); after(time.Hour, shop) {
 		t.Error("all was read")
 	}
 }
@@ -113,7 +113,7 @@ func TestClosedConnections(t *testing.T) {
 	if b.Open("shop") != nil {
 		t.Error("a third connection")
 	}
-	first.Take(5)
+	first.Hold(5)
 	first.Unsent(50)
 	first.Close()
 	first.Close()
@@ -212,7 +212,7 @@ func TestNil(t *testing.T) {
 	c.Give(1)
 	c.Close()
 	c.End()
-	if !c.Begin() || !c.Wasted(time.Now(), 1<<30) || !c.Take(1<<62) || !c.TakeLast(1<<62) || c.Full() || c.Stalled(time.Now()) {
+	if !c.Begin() || !c.Wasted(time.Now(), 1<<30) || !c.Hold(1<<62) || !c.HoldLast(1<<62) || c.Full() || c.Stalled(time.Now()) {
 		t.Error("nothing refuses")
 	}
 }

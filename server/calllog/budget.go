@@ -23,8 +23,8 @@ type Budget struct {
 	silent int
 }
 
-// Take says whether a line may be written at now, and how many were left out before it.
-func (b *Budget) Take(now time.Time) (silent int, ok bool) {
+// Allow says whether a line may be written at now, and how many were left out before it.
+func (b *Budget) Allow(now time.Time) (silent int, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if now.Sub(b.since) >= time.Second {
@@ -45,7 +45,7 @@ func (b *Budget) Line(level slog.Level, now time.Time, attrs ...slog.Attr) (line
 	if level <= slog.LevelDebug {
 		return attrs, true
 	}
-	silent, ok := b.Take(now)
+	silent, ok := b.Allow(now)
 	if silent > 0 {
 		attrs = append(attrs, slog.Int("lines_left_out", silent))
 	}

@@ -69,9 +69,9 @@ func isOperators(method string) bool {
 
 func takeFor(method string, to *budget.Connection, bytes int64) bool {
 	if isOperators(method) {
-		return to.TakeLast(bytes)
+		return to.HoldLast(bytes)
 	}
-	return to.Take(bytes)
+	return to.Hold(bytes)
 }
 
 // beginCall counts a call in flight of its caller, or refuses it; end ends the count. Health checks
@@ -141,7 +141,7 @@ func (l *requestLog) countedStream(srv any, stream grpc.ServerStream, info *grpc
 		return err
 	}
 	defer end()
-	if !to.Take(streamBytes) {
+	if !to.Hold(streamBytes) {
 		return l.refuse(apierror.ErrOverloaded)
 	}
 	defer to.Give(streamBytes)

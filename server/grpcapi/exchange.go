@@ -103,7 +103,7 @@ func (x *exchange) takeUp(request received) error {
 		return x.server.log.refuse(apierror.Of(err))
 	}
 	bytes := request.size()
-	if !x.to.Take(bytes) {
+	if !x.to.Hold(bytes) {
 		request.free()
 		return x.server.log.refuse(apierror.ErrOverloaded)
 	}
@@ -125,7 +125,7 @@ func (x *exchange) begin(request []byte) error {
 	}
 	// Nothing is begun before there is room to refuse all of it.
 	room := int64(calls * x.server.exchanges.refusalBytes)
-	if !x.to.Take(room) {
+	if !x.to.Hold(room) {
 		return x.server.log.refuse(apierror.ErrOverloaded)
 	}
 	defer x.to.Give(room)
@@ -229,7 +229,7 @@ func (x *exchange) enter(bytes int64) bool {
 		x.server.exchanges.ran(1)
 		return false
 	}
-	if !x.to.Take(bytes) {
+	if !x.to.Hold(bytes) {
 		x.ran(1)
 		return false
 	}
@@ -256,7 +256,7 @@ func (x *exchange) admit(call *idnodev1.Call, bytes int64) *refusal {
 		return x.server.exchanges.double
 	}
 	text := textBytes(call.GetGenerate())
-	if text > 0 && !x.to.Take(text) {
+	if text > 0 && !x.to.Hold(text) {
 		return x.server.exchanges.overloaded
 	}
 	x.underWay[call.GetCorrelation()] = bytes + text
@@ -309,7 +309,7 @@ func (x *exchange) crowded() bool {
 func (x *exchange) send() error {
 	var failed error
 	for {
-		out, ok := x.take()
+		out, ok := x.next()
 		if !ok {
 			return failed
 		}
@@ -320,8 +320,8 @@ func (x *exchange) send() error {
 	}
 }
 
-// take waits for replies and takes them all; false says that there are no more.
-func (x *exchange) take() (out outgoing, ok bool) {
+// next waits for replies and returns them all; false says that there are no more.
+func (x *exchange) next() (out outgoing, ok bool) {
 	for {
 		out, ended := x.takeReady()
 		if some := len(out.replies) > 0 || len(out.refusals) > 0; some || ended {

@@ -145,7 +145,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // begin counts a request for its caller, in flight and in bytes, or refuses it. It returns what
 // ends it. Health is not in flight: a supervisor would end a node that is merely busy.
 func begin(held *budget.Connection, r *http.Request) (end func(), ok bool) {
-	if !held.TakeLast(requestBytes) {
+	if !held.HoldLast(requestBytes) {
 		return nil, false
 	}
 	health := r.URL.Path == "/livez" || r.URL.Path == "/readyz"
@@ -259,7 +259,7 @@ func (w *loggedResponse) Write(b []byte) (int, error) {
 	if more <= 0 {
 		return w.ResponseWriter.Write(b)
 	}
-	if !w.held.Take(more) {
+	if !w.held.Hold(more) {
 		w.cut = true
 		return 0, apierror.ErrOverloaded
 	}

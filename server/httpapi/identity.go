@@ -68,7 +68,7 @@ func (a *api) listIdentities(w http.ResponseWriter, r *http.Request, p *params) 
 		return p.err
 	}
 	if counted, ok := w.(*loggedResponse); ok {
-		if !counted.held.Take(listBytes) {
+		if !counted.held.Hold(listBytes) {
 			a.refused(apierror.ReasonOverloaded, 1)
 			return apierror.ErrOverloaded
 		}

@@ -136,7 +136,7 @@ func (a *API) call(method string) func(w http.ResponseWriter, r *http.Request) (
 		if size < 0 || size > maxBody {
 			size = maxBody
 		}
-		if !to.TakeLast(bodyCost * size) {
+		if !to.HoldLast(bodyCost * size) {
 			return nil, a.calls.Refuse(apierror.ErrOverloaded)
 		}
 		defer to.Give(bodyCost * size)

@@ -390,14 +390,14 @@ func TestNoRoomForACall(t *testing.T) {
 	w := newWorld(t)
 	others := w.budget.Open("others")
 	defer others.Close()
-	if !others.Take(15 << 20 / 2) {
+	if !others.Hold(15 << 20 / 2) {
 		t.Fatal("no room for the others")
 	}
 	shop := w.budget.Open("shop")
 	defer shop.Close()
 	const rest = 1 << 20
 	held := (16<<20-15<<20/2)/2 - int64(rest)
-	if !shop.Take(held) {
+	if !shop.Hold(held) {
 		t.Fatal("no room for the caller")
 	}
 	before := w.Index()
@@ -409,10 +409,10 @@ func TestNoRoomForACall(t *testing.T) {
 	}
 	shop.Give(held)
 	others.Give(15 << 20 / 2)
-	if !shop.Take(8<<20) || !shop.TakeLast(1) {
+	if !shop.Hold(8<<20) || !shop.HoldLast(1) {
 		t.Fatal("the caller cannot be filled")
 	}
-	shop.TakeLast(2 << 20)
+	shop.HoldLast(2 << 20)
 	if a := w.post(cluster+"GetStatus", `{}`); a.status != 429 || a.Code != "resource_exhausted" || a.reason() != "OVERLOADED" {
 		t.Errorf("of a caller that is full: %d %s", a.status, a.body)
 	}

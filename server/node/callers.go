@@ -191,7 +191,7 @@ func (l callersListener) Accept() (net.Conn, error) {
 
 func (c *callers) refuse(reason, why, key string, value any) {
 	c.metrics.ConnectionRefused(reason)
-	if silent, ok := c.refused.Take(time.Now()); ok {
+	if silent, ok := c.refused.Allow(time.Now()); ok {
 		c.log.Warn(why, key, value, "lines_left_out", silent)
 	}
 }

@@ -122,7 +122,7 @@ func (s *stream) run(client peerv1.MemberServiceClient) {
 			s.fail(outcome.NewUnknown(outcome.Unspecified, context.Cause(s.ctx)))
 			return
 		}
-		for p := s.take(); p != nil; p = s.take() {
+		for p := s.pop(); p != nil; p = s.pop() {
 			if wire.Send(&peerv1.ForwardRequest{Correlation: p.number, Group: p.group, Traceparent: p.traceparent}) != nil {
 				return // read finds the cause; cancelling here would hide it.
 			}
@@ -142,7 +142,7 @@ func (s *stream) read(wire grpc.BidiStreamingClient[peerv1.ForwardRequest, peerv
 	}
 }
 
-func (s *stream) take() *pending {
+func (s *stream) pop() *pending {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.queue) == 0 || s.err != nil {

@@ -45,10 +45,10 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	c.take(&request)
+	c.add(&request)
 }
 
-func (c *Collector) take(request *collectorv1.ExportTraceServiceRequest) {
+func (c *Collector) add(request *collectorv1.ExportTraceServiceRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, of := range request.GetResourceSpans() {

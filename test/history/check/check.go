@@ -88,11 +88,11 @@ func (c *Checker) Add(op *history.Op) {
 		c.requests.add(op, c.ops, &c.findings)
 		return
 	}
-	c.take(op, c.ops)
+	c.route(op, c.ops)
 }
 
-// take gives a call, all its tries in one, or an event to its checker.
-func (c *Checker) take(op *history.Op, pos int) {
+// route hands a call, all its tries in one, or an event to its checker.
+func (c *Checker) route(op *history.Op, pos int) {
 	if op.Outcome == history.Failed {
 		return // it did nothing
 	}
@@ -121,7 +121,7 @@ func (c *Checker) take(op *history.Op, pos int) {
 func (c *Checker) Report() *Report {
 	c.requests.recovered(&c.findings)
 	for _, r := range c.requests.list {
-		c.take(&r.Op, r.pos)
+		c.route(&r.Op, r.pos)
 	}
 	c.requests = requests{}
 	r := &Report{Ops: c.ops}
