@@ -29,17 +29,20 @@ func (d *streamDoor) do(ctx context.Context, op *history.Op, token *[]byte) erro
 	if err := d.open(); err != nil {
 		return err
 	}
-	// A stream whose call was not answered in time is of no use any more.
+	// A stream whose call's time ended is of no use any more, also if the answer came at that moment.
 	stop := context.AfterFunc(ctx, d.cancel)
 	reply, err := d.ask(call)
-	if !stop() && err != nil {
-		err = status.FromContextError(ctx.Err()).Err()
-	}
-	if err != nil {
+	late := !stop()
+	if late || err != nil {
 		d.close()
-		return err
 	}
-	return answered(op, reply, token)
+	switch {
+	case err == nil:
+		return answered(op, reply, token)
+	case late:
+		return status.FromContextError(ctx.Err()).Err()
+	}
+	return err
 }
 
 func (d *streamDoor) open() error {
