@@ -106,8 +106,8 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 func (p *Process) Stop(t testing.TB) {
 	t.Helper()
 	p.Signal(t, syscall.SIGTERM)
-	if code := p.Wait(t, 20*time.Second); code != 0 {
-		t.Fatalf("a stopped node exited with %d:\n%s", code, p.Tail(20))
+	if p.Wait(t, 20*time.Second) != 0 {
+		t.Fatalf("a stopped node ended: %v:\n%s", p.err, p.Tail(20))
 	}
 }
 
