@@ -23,7 +23,7 @@ const (
 	retryFor = 20 * time.Second
 	// thick is how many answered calls must come before a fault, within thickWait.
 	thick     = 300
-	thickWait = 15 * time.Second
+	thickWait = time.Minute
 )
 
 // Traffic is a mixed load, drawn from the seed of its run: identities one by one
