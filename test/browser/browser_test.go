@@ -22,6 +22,9 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/test/e2e/harness"
 )
 
 // seen is how long a test waits for something to be seen on the page.
@@ -54,6 +57,16 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
+// must gives what ends a test when a call failed, whatever else the call returned.
+func must(t *testing.T) func(any, error) {
+	return func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // openBrowser opens a tab on a page. Whatever the page does wrong fails the test
 // at its end.
 func openBrowser(t *testing.T, origin string) *browser {
@@ -84,16 +97,9 @@ func openBrowser(t *testing.T, origin string) *browser {
 	if err := chromedp.Listen(ctx, b.watch); err != nil {
 		t.Fatal(err)
 	}
-	_, err := chromedp.Call(ctx, network.Enable, network.EnableParams{})
-	if err == nil {
-		_, err = chromedp.Call(ctx, log.Enable, cdp.Empty{})
-	}
-	if err == nil {
-		_, err = chromedp.Call(ctx, runtime.Enable, cdp.Empty{})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t)(chromedp.Call(ctx, network.Enable, network.EnableParams{}))
+	must(t)(chromedp.Call(ctx, log.Enable, cdp.Empty{}))
+	must(t)(chromedp.Call(ctx, runtime.Enable, cdp.Empty{}))
 	b.do(chromedp.Navigate(origin + "/"))
 	return b
 }
@@ -208,10 +214,20 @@ func navigates(err error) bool {
 	return errors.As(err, &refused) && refused.Code == -32000
 }
 
-// sees waits for a text in the first element of a selector.
-func (b *browser) sees(selector, text string) {
+// sees waits for texts in the first element of a selector, one after the other.
+func (b *browser) sees(selector string, texts ...string) {
 	b.t.Helper()
-	b.until(fmt.Sprintf("%q in %s", text, selector), fmt.Sprintf("(document.querySelector(%q)?.innerText ?? '').includes(%q)", selector, text))
+	for _, text := range texts {
+		b.until(fmt.Sprintf("%q in %s", text, selector),
+			fmt.Sprintf("(document.querySelector(%q)?.innerText ?? '').includes(%q)", selector, text))
+	}
+}
+
+// clickFor clicks, and waits for the texts that come of it.
+func (b *browser) clickFor(button, selector string, texts ...string) {
+	b.t.Helper()
+	b.click(button)
+	b.sees(selector, texts...)
 }
 
 // off waits until a button is off for a reason that begins so, or on if that is empty.
@@ -229,12 +245,69 @@ func (b *browser) gone(selector string) {
 	b.until(selector+" is gone", fmt.Sprintf("!document.querySelector(%q)", selector))
 }
 
-// confirms presses the dialog's main button, and waits for what is said then and for the dialog's end.
+// field is an input of the dialog, counted from 1.
+func field(i int) string { return fmt.Sprintf("dialog .field:nth-of-type(%d) input", i) }
+
+// wrong waits until an input is marked as wrong, or as right.
+func (b *browser) wrong(selector string, want bool) {
+	b.t.Helper()
+	b.until(fmt.Sprintf("%s is wrong: %t", selector, want),
+		fmt.Sprintf(`document.querySelector(%q).getAttribute("aria-invalid") === "%t"`, selector, want))
+}
+
+// does opens a dialog on a row of a list.
+func (b *browser) does(action, row, title string) {
+	b.t.Helper()
+	button := fmt.Sprintf("tr[data-name=%s] [aria-label^=%s]", row, action)
+	b.off(button, "")
+	b.clickFor(button, "dialog h2", title)
+}
+
+// ends presses a button of the dialog, and waits for what is said then and for the dialog's end.
+func (b *browser) ends(button, said string) {
+	b.t.Helper()
+	b.clickFor(button, "#said", said)
+	b.gone("dialog")
+}
+
+// confirms presses the dialog's main button, which ends it.
 func (b *browser) confirms(said string) {
 	b.t.Helper()
-	b.click("dialog .main")
-	b.sees("#said", said)
+	b.ends("dialog .main", said)
+}
+
+// gives fills the dialog's first input, and confirms it.
+func (b *browser) gives(text, said string) {
+	b.t.Helper()
+	b.fill("dialog input", text)
+	b.confirms(said)
+}
+
+// leaves closes the dialog without doing what it is for.
+func (b *browser) leaves() {
+	b.t.Helper()
+	b.keys(kb.Escape)
 	b.gone("dialog")
+}
+
+// filters types into the filter of a list, and waits for the first row.
+func (b *browser) filters(text, first string) {
+	b.t.Helper()
+	b.fill("input[type=search]", text)
+	b.sees("tbody tr:first-child", first)
+}
+
+// looksFor types what is to be found into the view's first input.
+func (b *browser) looksFor(text string) {
+	b.t.Helper()
+	b.fill("main input", text)
+	b.keys(kb.Enter)
+}
+
+// merges puts what databases had into those of a node.
+func merges(t *testing.T, n *harness.Node, databases ...*idnodev1.DatabaseMerge) {
+	t.Helper()
+	must(t)(idnodev1.NewAdminServiceClient(n.Conn).MergeCounters(t.Context(), &idnodev1.MergeCountersRequest{Databases: databases}))
 }
 
 // open goes to a view.
@@ -304,16 +377,13 @@ func (b *browser) size(width, height int64) {
 // colours sets what the system prefers: "light" or "dark".
 func (b *browser) colours(scheme string) {
 	b.t.Helper()
-	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+	must(b.t)(chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: scheme},
 			// Colours that are on their way to others would be seen.
 			{Name: "prefers-reduced-motion", Value: "reduce"},
 		},
-	})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	}))
 }
 
 // contrast lists the texts whose colour is too close to what is behind them for

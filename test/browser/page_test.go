@@ -95,40 +95,21 @@ func (p *pageTest) fillState(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), seen)
 	defer cancel()
 	for i := range 45 {
-		if _, err := p.node.Ids.NextIdentity(ctx,
-			&idnodev1.NextIdentityRequest{Name: fmt.Sprintf("customer-%02d", i), Count: int64(1 + i*37%1000)}); err != nil {
-			t.Fatal(err)
-		}
+		must(t)(p.node.Ids.NextIdentity(ctx,
+			&idnodev1.NextIdentityRequest{Name: fmt.Sprintf("customer-%02d", i), Count: int64(1 + i*37%1000)}))
 	}
 	for _, name := range oddNames {
-		_, err := p.node.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: name})
-		if err == nil {
-			_, err = p.node.Ids.Claim(ctx, &idnodev1.ClaimRequest{Id: name})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t)(p.node.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: name}))
+		must(t)(p.node.Ids.Claim(ctx, &idnodev1.ClaimRequest{Id: name}))
 	}
-	old := &idnodev1.DatabaseMerge{
+	merges(t, p.node, &idnodev1.DatabaseMerge{
 		Identities: []*idnodev1.IdentityValue{{Name: oldName, Value: 3}}, Hilos: []*idnodev1.HiLoValue{{Tag: oldName, Max: 32}},
-	}
-	_, err := idnodev1.NewAdminServiceClient(p.node.Conn).MergeCounters(ctx,
-		&idnodev1.MergeCountersRequest{Databases: []*idnodev1.DatabaseMerge{old}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	p.fillSeries(t)
 	for _, database := range []string{"default", "shop"} {
-		_, err := p.node.Ids.Generate(ctx, &idnodev1.GenerateRequest{Database: database, Template: "orders/", Count: 1234})
-		if err == nil {
-			_, err = p.node.Ids.NextRange(ctx, &idnodev1.NextRangeRequest{Database: database, Tag: "orders"})
-		}
-		if err == nil {
-			_, err = p.node.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Database: database, Name: "only-" + database})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t)(p.node.Ids.Generate(ctx, &idnodev1.GenerateRequest{Database: database, Template: "orders/", Count: 1234}))
+		must(t)(p.node.Ids.NextRange(ctx, &idnodev1.NextRangeRequest{Database: database, Tag: "orders"}))
+		must(t)(p.node.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Database: database, Name: "only-" + database}))
 	}
 }
 
@@ -157,8 +138,7 @@ func (p *pageTest) seesCluster() {
 	p.until("three members that are up to date", `document.querySelectorAll(".member .state.good").length === 3`)
 	p.sees(".member[data-tag="+leader.Tag+"] .role", "Leader")
 	p.sees(".member[data-tag=A]", "this node")
-	p.sees(".figures", "3 of 3 voters")
-	p.sees(".figures", "none")
+	p.sees(".figures", "3 of 3 voters", "none")
 	p.shot("cluster")
 }
 
@@ -200,8 +180,7 @@ func (p *pageTest) makesIDs() {
 	p.click(".forms form:nth-child(1) .main")
 	p.made("Semantic id", `^users\/ayende$`)
 	p.sees(".made > li", "Claimed.")
-	p.click(".forms form:nth-child(1) .main")
-	p.sees(".forms .failure", "ID_CLAIMED")
+	p.clickFor(".forms form:nth-child(1) .main", ".forms .failure", "ID_CLAIMED")
 	p.template(`a\b`, "No id.")
 	p.off(".forms .main", "No id comes of this template.")
 	p.template("invoices|", "Identity")
@@ -217,17 +196,12 @@ func (p *pageTest) reservesRanges() {
 		p.fill("[name=tag]", "tickets")
 		p.click(".forms form:nth-child(2) .main")
 		p.made("HiLo range", fmt.Sprintf(`^tickets\/1-A … tickets\/%d-A$`, 32+i))
-		p.click(".made > li:first-child .more button")
-		p.sees(".made > li:first-child .more", "begins at 1 again")
+		p.clickFor(".made > li:first-child .more button", ".made > li:first-child .more", "begins at 1 again")
 	}
 	p.fill("[name=tag]", "tickets")
-	p.click(".forms form:nth-child(2) .main")
-	p.sees(".made > li:first-child .more", "Give it back unused")
-	if _, err := p.node.Ids.NextRange(p.ctx, &idnodev1.NextRangeRequest{Tag: "tickets"}); err != nil {
-		p.t.Fatal(err)
-	}
-	p.click(".made > li:first-child .more button")
-	p.sees(".made > li:first-child .more", "Not taken back: a newer range was given out since.")
+	p.clickFor(".forms form:nth-child(2) .main", ".made > li:first-child .more", "Give it back unused")
+	must(p.t)(p.node.Ids.NextRange(p.ctx, &idnodev1.NextRangeRequest{Tag: "tickets"}))
+	p.clickFor(".made > li:first-child .more button", ".made > li:first-child .more", "Not taken back: a newer range was given out since.")
 	p.makes("invoices|", "Identity", `^invoices\/3$`)
 	p.shot("make")
 }
@@ -235,63 +209,54 @@ func (p *pageTest) reservesRanges() {
 func (p *pageTest) seeds() {
 	p.open("identities")
 	p.click(".list .main")
-	p.fill("dialog .field:nth-of-type(1) input", "bills")
-	p.fill("dialog .field:nth-of-type(2) input", "1,000")
+	p.fill(field(1), "bills")
+	p.fill(field(2), "1,000")
 	p.sees("dialog", "The next id will be bills/1001.")
 	p.until("its value is right", `!document.querySelector("dialog [aria-invalid=true]")`)
-	p.fill("dialog .field:nth-of-type(2) input", "many")
-	p.until("its value is wrong", `document.querySelector("dialog .field:nth-of-type(2) input").getAttribute("aria-invalid") === "true"`)
-	p.fill("dialog .field:nth-of-type(2) input", "1,000")
+	p.fill(field(2), "many")
+	p.wrong(field(2), true)
+	p.fill(field(2), "1,000")
 	p.shot("seed")
 	p.confirms("bills is at 1,000.")
 	p.sees("tr[data-name=bills]", "1,000")
-	p.click("tr[data-name=bills] [aria-label^=Seed]")
+	p.does("Seed", "bills", "Seed bills")
 	p.fill("dialog input", "42")
 	p.sees("dialog .warning", "The ids from 43 to 1,000 may then come out a second time.")
 	p.off("dialog .main", "It lowers the value: tick the box if that is meant.")
 	p.shot("seed-lower")
 	p.click("dialog .check input")
-	p.click("dialog .main")
-	p.sees("tr[data-name=bills] .number", "42")
+	p.clickFor("dialog .main", "tr[data-name=bills] .number", "42")
 	p.gone("dialog")
 	// A name that exists already is found, and its value compared.
 	p.click(".list .main")
-	p.fill("dialog .field:nth-of-type(1) input", "BILLS")
-	p.fill("dialog .field:nth-of-type(2) input", "7")
+	p.fill(field(1), "BILLS")
+	p.fill(field(2), "7")
 	p.sees("dialog .warning", "from 8 to 42")
-	p.keys(kb.Escape)
-	p.gone("dialog")
+	p.leaves()
 }
 
 func (p *pageTest) deletes() {
 	p.open("identities")
-	p.click("tr[data-name=bills] .danger")
-	p.sees("dialog h2", "Delete bills?")
+	p.clickFor("tr[data-name=bills] .danger", "dialog h2", "Delete bills?")
 	p.keys(kb.Enter) // What has the focus is the way out.
 	p.gone("dialog")
 	p.sees("tr[data-name=bills]", "42")
-	p.click("tr[data-name=bills] .danger")
-	p.sees("dialog h2", "Delete bills?")
+	p.clickFor("tr[data-name=bills] .danger", "dialog h2", "Delete bills?")
 	p.shot("delete")
-	p.click("dialog button.danger")
-	p.sees("#said", "bills is deleted.")
+	p.clickFor("dialog button.danger", "#said", "bills is deleted.")
 	p.gone("tr[data-name=bills]")
 }
 
 func (p *pageTest) filtersAndPages() {
 	p.open("identities")
 	p.sees("tbody tr:first-child", oddNames[0])
-	p.fill("input[type=search]", "CUSTOMER-")
-	p.sees("tbody tr:first-child", "customer-00")
+	p.filters("CUSTOMER-", "customer-00")
 	p.until("one page", `document.querySelectorAll("tbody tr").length === 20`)
 	p.shot("identities")
-	p.click(".pager button:last-child")
-	p.sees("tbody tr:first-child", "customer-20")
-	p.click(".pager button:last-child")
-	p.sees("tbody tr:first-child", "customer-40")
+	p.clickFor(".pager button:last-child", "tbody tr:first-child", "customer-20")
+	p.clickFor(".pager button:last-child", "tbody tr:first-child", "customer-40")
 	p.until("the last page", `document.querySelectorAll("tbody tr").length === 5 && document.querySelector(".pager button:last-child").disabled`)
-	p.click(".pager button:first-child")
-	p.sees("tbody tr:first-child", "customer-20")
+	p.clickFor(".pager button:first-child", "tbody tr:first-child", "customer-20")
 	// Turned at once after the filter was changed: the page of the new list.
 	ask[bool](p.browser, `(e => (e.value = "customer-", e.dispatchEvent(new Event("input")), document.querySelector(".pager button:last-child").click(), true))(document.querySelector("input[type=search]"))`)
 	p.sees(".pager", "Page 2")
@@ -305,24 +270,21 @@ func (p *pageTest) filtersAndPages() {
 func (p *pageTest) raises() {
 	p.open("hilo")
 	p.sees("tr[data-name=orders]", "32")
-	p.click("tr[data-name=orders] [aria-label^=Raise]")
+	p.does("Raise", "orders", "Raise orders")
 	p.fill("dialog input", "31")
 	p.sees("dialog .warning", "only rises")
 	p.off("dialog .main", "A HiLo counter only rises.")
-	p.until("its value is wrong", `document.querySelector("dialog input").getAttribute("aria-invalid") === "true"`)
+	p.wrong("dialog input", true)
 	p.fill("dialog input", "5000")
 	p.sees("dialog", "The next range will begin at 5,001.")
 	// A range that was given out meanwhile is in nobody's way.
-	if _, err := p.node.Ids.NextRange(p.ctx, &idnodev1.NextRangeRequest{Tag: "orders"}); err != nil {
-		p.t.Fatal(err)
-	}
-	p.click("dialog .main")
-	p.sees("tr[data-name=orders]", "5,000")
+	must(p.t)(p.node.Ids.NextRange(p.ctx, &idnodev1.NextRangeRequest{Tag: "orders"}))
+	p.clickFor("dialog .main", "tr[data-name=orders]", "5,000")
 	p.gone("dialog")
 	p.shot("hilo")
 	p.click(".list .main")
-	p.fill("dialog .field:nth-of-type(1) input", "ORDERS")
-	p.fill("dialog .field:nth-of-type(2) input", "4999")
+	p.fill(field(1), "ORDERS")
+	p.fill(field(2), "4999")
 	p.sees("dialog .warning", "5,000")
 	p.open("claims")
 	p.gone("dialog")
@@ -331,30 +293,23 @@ func (p *pageTest) raises() {
 // oldNames can be seen, and changed, with all their characters.
 func (p *pageTest) oldNames() {
 	p.open("identities")
-	p.fill("input[type=search]", "turned")
-	p.sees("tbody tr:first-child", shownName)
-	p.click("tbody .do button:nth-child(2)")
-	p.sees("dialog h2", "Seed "+shownName)
-	p.fill("dialog input", "9")
-	p.confirms(shownName + " is at 9.")
+	p.filters("turned", shownName)
+	p.clickFor("tbody .do button:nth-child(2)", "dialog h2", "Seed "+shownName)
+	p.gives("9", shownName+" is at 9.")
 	p.open("hilo")
-	p.fill("input[type=search]", "turned")
-	p.sees("tbody tr:first-child", shownName)
+	p.filters("turned", shownName)
 	p.click("tbody .do button:nth-child(2)")
-	p.fill("dialog input", "64")
-	p.confirms(shownName + " is at 64.")
+	p.gives("64", shownName+" is at 64.")
 }
 
 func (p *pageTest) claims() {
 	p.open("claims")
 	p.sees("tbody", "users/ayende")
 	p.click(".list .main")
-	p.fill("dialog input", "users/oren@example.org")
-	p.confirms("users/oren@example.org is claimed.")
+	p.gives("users/oren@example.org", "users/oren@example.org is claimed.")
 	p.sees("tbody", "users/oren@example.org")
 	p.shot("claims")
-	p.click("tr[data-name='users/ayende'] .danger")
-	p.sees("dialog", "Release this id?")
+	p.clickFor("tr[data-name='users/ayende'] .danger", "dialog", "Release this id?")
 	p.click("dialog button.danger")
 	p.gone("tr[data-name='users/ayende']")
 	p.sees("tbody", "users/oren@example.org")
@@ -364,13 +319,10 @@ func (p *pageTest) claims() {
 func (p *pageTest) definesPools() {
 	p.open("pools")
 	p.click(".list .main")
-	p.fill("dialog input", "orders")
-	p.confirms("orders is defined.")
+	p.gives("orders", "orders is defined.")
 	p.sees("tr[data-name=orders]", "1,024")
-	p.click("tr[data-name=orders] [aria-label^='Make an id']")
-	p.sees("#said", "orders: ")
-	p.click("tr[data-name=orders] [aria-label^=Workers]")
-	p.sees("dialog tbody", "node ")
+	p.clickFor("tr[data-name=orders] [aria-label^='Make an id']", "#said", "orders: ")
+	p.clickFor("tr[data-name=orders] [aria-label^=Workers]", "dialog tbody", "node ")
 	p.click("dialog .actions button")
 	p.gone("dialog")
 	p.shot("pools")
@@ -379,22 +331,16 @@ func (p *pageTest) definesPools() {
 // seesSeries looks at what a series has, and finds numbers by key and by text.
 func (p *pageTest) seesSeries() {
 	p.open("series")
-	p.sees("tr[data-name=invoices]", "INV-{year}-{number:4}")
-	p.sees("tr[data-name=invoices]", "active")
-	p.click("tr[data-name=invoices] [aria-label^=Numbers]")
-	p.sees("dialog .scopes", "1 to 2, 1 open, 1 confirmed")
+	p.sees("tr[data-name=invoices]", "INV-{year}-{number:4}", "active")
+	p.clickFor("tr[data-name=invoices] [aria-label^=Numbers]", "dialog .scopes", "1 to 2, 1 open, 1 confirmed")
 	p.shot("series")
-	p.fill("dialog input", "doc-1")
-	p.confirms("INV-2026-0001 is that of doc-1: confirmed, 2026-03-01.")
+	p.gives("doc-1", "INV-2026-0001 is that of doc-1: confirmed, 2026-03-01.")
 	p.click("tr[data-name=invoices] [aria-label^=Numbers]")
-	p.fill("dialog input", "INV-2026-0002")
-	p.confirms("INV-2026-0002 is that of doc-2: open, 2026-03-01.")
+	p.gives("INV-2026-0002", "INV-2026-0002 is that of doc-2: open, 2026-03-01.")
 	p.click("tr[data-name=invoices] [aria-label^=Numbers]")
 	p.fill("dialog input", "doc-3")
-	p.click("dialog .main")
-	p.sees("dialog .failure", "Nobody took such a number.")
-	p.keys(kb.Escape)
-	p.gone("dialog")
+	p.clickFor("dialog .main", "dialog .failure", "Nobody took such a number.")
+	p.leaves()
 }
 
 func (p *pageTest) seesEtags() {
@@ -417,8 +363,7 @@ func (p *pageTest) changesDatabase() {
 	p.sees("tr[data-name=orders]", "32")
 	p.open("databases")
 	p.sees("tbody", "default")
-	p.click("tr[data-name=shop] .do button:nth-child(2)")
-	p.sees("h1", "Identities")
+	p.clickFor("tr[data-name=shop] .do button:nth-child(2)", "h1", "Identities")
 	p.sees("tbody", "only-shop")
 	p.open("identities")
 	p.sees("tbody", "customer-00")
@@ -454,11 +399,9 @@ func (p *pageTest) seesRates() {
 // seesBusiest looks at the names in use, one of which leads to its view.
 func (p *pageTest) seesBusiest() {
 	p.open("overview")
-	p.sees(".busiest", "orders/")
-	p.sees(".busiest", "invoices")
+	p.sees(".busiest", "orders/", "invoices")
 	p.until("ten names at most", `document.querySelectorAll(".busiest tbody tr").length <= 10`)
-	p.click(".busiest tr[data-name=invoices] a")
-	p.sees("h1", "Identities")
+	p.clickFor(".busiest tr[data-name=invoices] a", "h1", "Identities")
 }
 
 // load takes ids of several kinds at the node until it is stopped. Calls may fail

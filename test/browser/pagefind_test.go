@@ -3,23 +3,19 @@ package browser
 import (
 	"fmt"
 	"strings"
-
-	"github.com/chromedp/chromedp/kb"
 )
 
 // finds: what an id or a name is, whatever its kind, and who holds it.
 func (p *pageTest) finds() {
 	p.open("find")
-	p.fill("main input", "invoices/2")
-	p.keys(kb.Enter)
+	p.looksFor("invoices/2")
 	found := func(kind, words string) {
 		p.t.Helper()
 		p.until(fmt.Sprintf("%s: %s", kind, words),
 			fmt.Sprintf(`(document.querySelector("[data-kind=\"%s\"]")?.innerText ?? "").includes(%q)`, kind, words))
 	}
 	found("the value of an identity", "so it was given, or stepped over")
-	p.sees(".missing", "it is not a GUID, ")
-	p.sees(".missing", "a claim")
+	p.sees(".missing", "it is not a GUID, ", "a claim")
 	for _, tc := range []struct{ text, kind, words string }{
 		{"INVOICES/999999", "the value of an identity", "so it was not given yet."},
 		{"tickets/7-A", "the number of a HiLo range", "of the tag tickets, given through node A, at "},
@@ -38,27 +34,21 @@ func (p *pageTest) finds() {
 		{oddNames[0], "a claim", oddNames[0] + " is claimed."},
 		{oddNames[1], "the name of an identity", oddNames[1] + " is an identity."},
 	} {
-		p.fill("main input", tc.text)
-		p.keys(kb.Enter)
+		p.looksFor(tc.text)
 		found(tc.kind, tc.words)
 	}
-	p.fill("main input", "nothing/of/it")
-	p.keys(kb.Enter)
-	p.until("nothing", `document.querySelectorAll(".found li").length === 0 && document.querySelector(".missing").innerText.includes("it is not")`)
-	p.fill("main input", strings.Repeat("9", 40)+"|\\/"+strings.Repeat("9", 40))
-	p.keys(kb.Enter)
-	p.until("nothing", `document.querySelectorAll(".found li").length === 0 && document.querySelector(".missing").innerText.includes("it is not")`)
+	for _, text := range []string{"nothing/of/it", strings.Repeat("9", 40) + "|\\/" + strings.Repeat("9", 40)} {
+		p.looksFor(text)
+		p.until("nothing", `document.querySelectorAll(".found li").length === 0 && document.querySelector(".missing").innerText.includes("it is not")`)
+	}
 	p.shot("find")
 }
 
 // seesEvents looks, after a lost quorum, at what the node saw of it.
 func (p *pageTest) seesEvents() {
 	p.open("events")
-	p.sees("main", "The node was started.")
-	p.sees("main", " leads.")
-	p.sees("main", "No quorum.")
-	p.sees("main", "Over: No quorum.")
-	p.sees("main", "This node keeps no audit log: its setting audit names no file.")
+	p.sees("main", "The node was started.", " leads.", "No quorum.", "Over: No quorum.",
+		"This node keeps no audit log: its setting audit names no file.")
 	p.shot("events")
 	p.open("overview")
 	p.until("a mark of the alarm", `[...document.querySelectorAll("[data-strategy=identity] .event.alarm title")].some(e => e.textContent.endsWith("No quorum."))`)

@@ -207,8 +207,7 @@ func TestDialogsByKeyboard(t *testing.T) {
 			b.open(d.view)
 			b.opensByKeyboard(d)
 			b.goesThrough(d)
-			b.keys(kb.Escape)
-			b.gone("dialog")
+			b.leaves()
 			if got := b.focused(); got != d.opens {
 				t.Errorf("after the dialog the focus is on %q", got)
 			}
@@ -231,9 +230,7 @@ func (b *browser) opensByKeyboard(d dialogUse) {
 	b.t.Helper()
 	b.until("the button "+d.opens, fmt.Sprintf(
 		`[...document.querySelectorAll("main button")].some(e => (e.getAttribute("aria-label") ?? e.innerText) === %q && !e.hasAttribute("aria-disabled"))`, d.opens))
-	b.tabTo(d.opens, kb.ModifierNone)
-	b.keys(kb.Enter)
-	b.sees("dialog h2", d.title)
+	b.enters(d.opens, kb.ModifierNone, "dialog h2", d.title)
 	b.until("no preview is awaited", `!document.querySelector("dialog [title='Wait for the preview.']")`)
 	dialog, controls := b.readDialog()
 	if text(dialog.Name) != d.title || property(dialog, "modal") != "true" {
@@ -368,25 +365,12 @@ func makeDialogsWork(t *testing.T, n *harness.Node) {
 		format := strings.ToUpper(series[:1]) + "-{number}"
 		return &idnodev1.DefineSeriesRequest{Name: series, Definition: &idnodev1.SeriesDefinition{Format: format}}
 	}
-	_, err := n.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "invoices", Count: 7})
-	if err == nil {
-		_, err = n.Series.DefineSeries(ctx, number("known"))
-	}
-	if err == nil {
-		_, err = n.Series.TakeNumbers(ctx, &idnodev1.TakeNumbersRequest{Series: "known", Keys: []string{"a"}})
-	}
-	if err == nil { // A series that begins after a restore is suspended.
-		_, err = idnodev1.NewAdminServiceClient(n.Conn).MergeCluster(ctx, &idnodev1.MergeClusterRequest{Floor: 1})
-	}
-	for _, series := range []string{"asleep", "unsure"} {
-		if err == nil {
-			_, err = n.Series.DefineSeries(ctx, number(series))
-		}
-	}
-	if err == nil {
-		_, err = n.Series.ResumeSeries(ctx, &idnodev1.ResumeSeriesRequest{Series: "unsure", Books: []*idnodev1.ScopeInBooks{{Last: 3}}})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t)(n.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "invoices", Count: 7}))
+	must(t)(n.Series.DefineSeries(ctx, number("known")))
+	must(t)(n.Series.TakeNumbers(ctx, &idnodev1.TakeNumbersRequest{Series: "known", Keys: []string{"a"}}))
+	// A series that begins after a restore is suspended.
+	must(t)(idnodev1.NewAdminServiceClient(n.Conn).MergeCluster(ctx, &idnodev1.MergeClusterRequest{Floor: 1}))
+	must(t)(n.Series.DefineSeries(ctx, number("asleep")))
+	must(t)(n.Series.DefineSeries(ctx, number("unsure")))
+	must(t)(n.Series.ResumeSeries(ctx, &idnodev1.ResumeSeriesRequest{Series: "unsure", Books: []*idnodev1.ScopeInBooks{{Last: 3}}}))
 }

@@ -23,13 +23,9 @@ func (p *pageTest) worksByKeyboard() {
 	p.shot("skip")
 	p.keys(kb.Enter)
 	p.until("the content has the focus", `document.activeElement.id === "main"`)
-	p.tabTo("HiLo", kb.ModifierShift)
-	p.keys(kb.Enter)
-	p.sees("h1", "HiLo")
+	p.enters("HiLo", kb.ModifierShift, "h1", "HiLo")
 	p.until("the title has the focus", `document.activeElement.tagName === "H1"`)
-	p.tabTo("Identities", kb.ModifierShift)
-	p.keys(kb.Enter)
-	p.sees("h1", "Identities")
+	p.enters("Identities", kb.ModifierShift, "h1", "Identities")
 	p.sees("tbody", "customer-00")
 	p.tabTo("Filter", kb.ModifierNone)
 	p.keys("inv")
@@ -46,24 +42,19 @@ func (p *pageTest) worksByKeyboard() {
 	if got := p.focused(); got != "Seed invoices" {
 		p.t.Errorf("after the dialog the focus is on %q", got)
 	}
-	p.tabTo("Delete invoices", kb.ModifierNone)
-	p.keys(kb.Enter)
-	p.sees("dialog h2", "Delete invoices?")
+	p.enters("Delete invoices", kb.ModifierNone, "dialog h2", "Delete invoices?")
 	for range 8 { // The focus goes round within the dialog.
 		p.keys(kb.Tab)
 		if ask[bool](p.browser, `document.querySelector("main").contains(document.activeElement)`) {
 			p.t.Fatal("the focus leaves the dialog")
 		}
 	}
-	p.keys(kb.Escape)
-	p.gone("dialog")
+	p.leaves()
 	p.sees("tbody", "invoices")
 	// What is off can be reached, and says why.
 	p.open("overview")
 	p.sees(".member[data-tag=A]", "this node")
-	p.tabTo("Remove A", kb.ModifierNone)
-	p.keys(kb.Enter)
-	p.sees("#said", "It answers.")
+	p.enters("Remove A", kb.ModifierNone, "#said", "It answers.")
 }
 
 // tabTo presses Tab, with Shift to go back, until something has the focus.
@@ -77,6 +68,14 @@ func (b *browser) tabTo(name string, modifier kb.Modifier) {
 		}
 	}
 	b.t.Fatalf("no way to %q by Tab: %q", name, passed)
+}
+
+// enters goes to something by Tab, presses Enter, and waits for what comes of it.
+func (b *browser) enters(name string, modifier kb.Modifier, selector, text string) {
+	b.t.Helper()
+	b.tabTo(name, modifier)
+	b.keys(kb.Enter)
+	b.sees(selector, text)
 }
 
 // namesEverything: whatever takes the focus has a name, on every view.
@@ -167,14 +166,12 @@ func (p *pageTest) fitsWidths() {
 	p.picture("page-narrow", 400, 1010)
 	p.size(360, 740)
 	p.open("identities")
-	p.fill("input[type=search]", "invoices")
-	p.sees("tbody tr:first-child", "invoices")
+	p.filters("invoices", "invoices")
 	p.click("tr[data-name=invoices] [aria-label^=Seed]")
 	p.fill("dialog input", "1")
 	p.sees("dialog .warning", "lower")
 	p.shot("phone-seed")
-	p.keys(kb.Escape)
-	p.gone("dialog")
+	p.leaves()
 }
 
 // turnsDark: as the system has it, or as somebody chooses.

@@ -52,8 +52,7 @@ func (p *pageTest) seesNodes() {
 	p.sees(".nodes [aria-sort=descending]", "Node")
 	p.click(".nodes th:first-child .sort")
 	tags("ABC")
-	p.click(".places summary")
-	p.sees(".places tr[data-tag=B]", p.cluster.Nodes[1].GRPC)
+	p.clickFor(".places summary", ".places tr[data-tag=B]", p.cluster.Nodes[1].GRPC)
 	p.click(".places summary")
 }
 
@@ -101,23 +100,18 @@ func (p *pageTest) keepsLimits() {
 // sorts lists by their columns, over all pages.
 func (p *pageTest) sorts() {
 	p.open("identities")
-	p.fill("input[type=search]", "customer-")
-	p.sees("tbody tr:first-child", "customer-00")
+	p.filters("customer-", "customer-00")
 	p.click("th.number .sort")
 	p.sees("tbody tr:first-child", "customer-00") // 1 is the least.
 	p.click("th.number .sort")
 	p.sees("tbody tr:first-child", "customer-27") // 27 × 37 is 999.
 	p.sees("[aria-sort=descending]", "Last used")
-	p.click(".pager button:last-child")
-	p.sees(".pager", "Page 2")
+	p.clickFor(".pager button:last-child", ".pager", "Page 2")
 	p.until("the order goes on", `(v => v.every((n, i) => i === 0 || n <= v[i-1]))([...document.querySelectorAll("tbody .number")].map(e => parseInt(e.innerText.replace(/\D/g, ""))))`)
-	p.click("th:first-child .sort")
-	p.sees(".pager", "Page 1")
-	p.click("th:first-child .sort")
-	p.sees("tbody tr:first-child", "customer-44")
+	p.clickFor("th:first-child .sort", ".pager", "Page 1")
+	p.clickFor("th:first-child .sort", "tbody tr:first-child", "customer-44")
 	p.open("claims")
-	p.click("th:first-child .sort")
-	p.sees("tbody tr:first-child", "users/")
+	p.clickFor("th:first-child .sort", "tbody tr:first-child", "users/")
 	p.sortsLongLists()
 }
 
@@ -128,19 +122,14 @@ func (p *pageTest) sortsLongLists() {
 		for i := range 1000 {
 			long.Claims = append(long.Claims, fmt.Sprintf("c%05d", page*1000+i))
 		}
-		req := &idnodev1.MergeCountersRequest{Databases: []*idnodev1.DatabaseMerge{long}}
-		if _, err := idnodev1.NewAdminServiceClient(p.node.Conn).MergeCounters(p.ctx, req); err != nil {
-			p.t.Fatal(err)
-		}
+		merges(p.t, p.node, long)
 	}
 	p.open("claims?database=long")
 	p.sees("tbody tr:first-child", "c00000")
-	p.click("th:first-child .sort")
-	p.sees(".note", "A list of more than 10000 is shown in order of its names only; a filter makes it shorter. (INVALID_REQUEST, sort)")
-	p.fill("input[type=search]", "c0")
-	p.sees("tbody tr:first-child", "c09999")
-	p.click(".pager button:last-child")
-	p.sees("tbody tr:first-child", "c09979")
+	p.clickFor("th:first-child .sort", ".note",
+		"A list of more than 10000 is shown in order of its names only; a filter makes it shorter. (INVALID_REQUEST, sort)")
+	p.filters("c0", "c09999")
+	p.clickFor(".pager button:last-child", "tbody tr:first-child", "c09979")
 	p.open("claims?database=default")
 }
 
@@ -148,18 +137,15 @@ func (p *pageTest) sortsLongLists() {
 func (p *pageTest) copies() {
 	ask[bool](p.browser, `(navigator.clipboard.writeText = async text => { window.clip = text; }, true)`)
 	p.open("identities")
-	p.fill("input[type=search]", oddNames[1][:12])
-	p.sees("tbody tr:first-child", oddNames[1])
-	p.click("tbody tr:first-child .copy")
-	p.sees("#said", "Copied a-long-name")
+	p.filters(oddNames[1][:12], oddNames[1])
+	p.clickFor("tbody tr:first-child .copy", "#said", "Copied a-long-name")
 	p.until("the clipboard has it", fmt.Sprintf(`window.clip === %q`, oddNames[1]))
 	// Without TLS and on an address of its own a page has no clipboard.
 	ask[bool](p.browser, `(navigator.clipboard.writeText = () => Promise.reject(new Error("none")),
 		document.addEventListener("copy", () => { window.clip = (e => e.value.slice(e.selectionStart, e.selectionEnd))(document.activeElement); }), true)`)
 	p.open("make")
 	p.makes("copied/id", "Semantic id", `^copied\/id$`)
-	p.click(".made > li:first-child .copy")
-	p.sees("#said", "Copied copied/id.")
+	p.clickFor(".made > li:first-child .copy", "#said", "Copied copied/id.")
 	p.until("the selection was copied", `window.clip === "copied/id"`)
 	p.do(chromedp.Reload())
 	p.sees(".where", "quorum")
@@ -171,10 +157,8 @@ func (p *pageTest) operates() {
 	leader := p.cluster.Leader(p.t)
 	to := p.cluster.Others(leader)[0]
 	p.off(fmt.Sprintf(".member[data-tag=%s] .lead-to", to.Tag), "")
-	p.click(fmt.Sprintf(".member[data-tag=%s] .lead-to", to.Tag))
-	p.sees("dialog", "Make "+to.Tag+" the leader?")
-	p.click("dialog .main")
-	p.sees("#said", to.Tag+" leads.")
+	p.clickFor(fmt.Sprintf(".member[data-tag=%s] .lead-to", to.Tag), "dialog", "Make "+to.Tag+" the leader?")
+	p.clickFor("dialog .main", "#said", to.Tag+" leads.")
 	p.sees(fmt.Sprintf(".member[data-tag=%s] .role", to.Tag), "Leader")
 	if got := p.cluster.Leader(p.t); got != to {
 		p.t.Errorf("%s leads, want %s", got.Tag, to.Tag)
@@ -190,13 +174,10 @@ func (p *pageTest) operates() {
 	p.shot("operate")
 	p.changesSetting()
 	dir := p.t.TempDir()
-	if _, err := chromedp.Call(p.ctx, cdpbrowser.SetDownloadBehavior, cdpbrowser.SetDownloadBehaviorParams{
+	must(p.t)(chromedp.Call(p.ctx, cdpbrowser.SetDownloadBehavior, cdpbrowser.SetDownloadBehaviorParams{
 		Behavior: cdpbrowser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir,
-	}); err != nil {
-		p.t.Fatal(err)
-	}
-	p.click(".operate .main")
-	p.sees("#said", "The backup has ")
+	}))
+	p.clickFor(".operate .main", "#said", "The backup has ")
 	harness.Eventually(p.t, seen, "a backup file", func(ctx context.Context) error {
 		files, _ := filepath.Glob(filepath.Join(dir, "idnode-*.backup"))
 		if len(files) != 1 {
@@ -215,19 +196,18 @@ func (p *pageTest) operates() {
 // changesVote makes a follower a watcher, and lets it vote again.
 func (p *pageTest) changesVote(tag string) {
 	row := fmt.Sprintf(".member[data-tag=%s] ", tag)
-	p.sees(row+".vote", "Demote")
-	p.click(row + ".vote")
-	p.sees("dialog h2", "Demote "+tag+" to a watcher?")
-	p.click("dialog .main")
-	p.sees("#said", tag+" is a watcher.")
-	p.sees(row+".role", "Watcher")
-	p.off(row+".lead-to", "It does not vote.")
-	p.sees(row+".vote", "Promote")
-	p.click(row + ".vote")
-	p.sees("dialog h2", "Promote "+tag+" to a voter?")
-	p.click("dialog .main")
-	p.sees("#said", tag+" votes once it has caught up.")
-	p.sees(row+".role", "Follower")
+	for _, change := range []struct{ does, to, said, role string }{
+		{"Demote", " to a watcher?", " is a watcher.", "Watcher"},
+		{"Promote", " to a voter?", " votes once it has caught up.", "Follower"},
+	} {
+		p.sees(row+".vote", change.does)
+		p.clickFor(row+".vote", "dialog h2", change.does+" "+tag+change.to)
+		p.clickFor("dialog .main", "#said", tag+change.said)
+		p.sees(row+".role", change.role)
+		if change.role == "Watcher" {
+			p.off(row+".lead-to", "It does not vote.")
+		}
+	}
 }
 
 // changesSetting changes one of the cluster's settings, but to no value that is none.
@@ -235,12 +215,11 @@ func (p *pageTest) changesSetting() {
 	p.click("[aria-label='Change max-identities']")
 	p.fill("dialog input", "many")
 	p.off("dialog .main", "Give a whole number.")
-	p.until("the field is wrong", `document.querySelector("dialog input").getAttribute("aria-invalid") === "true"`)
+	p.wrong("dialog input", true)
 	p.fill("dialog input", "-1")
-	p.click("dialog .main")
-	p.sees("dialog .failure", "(INVALID_SETTING")
+	p.clickFor("dialog .main", "dialog .failure", "(INVALID_SETTING")
 	p.fill("dialog input", "123,456")
-	p.until("the field is right", `document.querySelector("dialog input").getAttribute("aria-invalid") === "false"`)
+	p.wrong("dialog input", false)
 	p.confirms("max-identities is 123,456.")
 	p.sees("tr[data-name=max-identities] .number", "123,456")
 }
@@ -290,9 +269,7 @@ func TestPageShowsRights(t *testing.T) {
 		&idnodev1.RoleGrant{Name: "bills", Rights: []idnodev1.Right{idnodev1.Right_RIGHT_DELETE}})
 	harness.SetRoles(t, n, operator, readers, shop)
 	for _, name := range []string{"invoices", "bills"} {
-		if _, err := n.Ids.NextIdentity(t.Context(), &idnodev1.NextIdentityRequest{Name: name}); err != nil {
-			t.Fatal(err)
-		}
+		must(t)(n.Ids.NextIdentity(t.Context(), &idnodev1.NextIdentityRequest{Name: name}))
 	}
 	const none = "You have no right to "
 	b := openBrowser(t, asClient(t, certs, "webshop", n))
@@ -308,22 +285,19 @@ func TestPageShowsRights(t *testing.T) {
 	b.sees(".forms .reason", none)
 	b.fill("[name=template]", "invoices|")
 	b.off(".forms .main", "")
-	b.click(".forms .main")
-	b.sees(".made", "invoices/2")
+	b.clickFor(".forms .main", ".made", "invoices/2")
 	b.off(".forms form:nth-child(2) .main", none) // He has no ranges anywhere.
 	b.open("identities")
 	b.off("tr[data-name=invoices] [aria-label^=Seed]", "")
 	b.off("tr[data-name=bills] [aria-label^=Seed]", none)
 	b.off("tr[data-name=bills] .danger", "")
 	b.off("tr[data-name=invoices] .danger", none)
-	b.click("tr[data-name=invoices] .danger")
-	b.sees("#said", "it takes the right delete")
+	b.clickFor("tr[data-name=invoices] .danger", "#said", "it takes the right delete")
 	b.gone("dialog")
 	b.click("tr[data-name=invoices] [aria-label^=Seed]")
 	b.fill("dialog input", "0")
 	b.off("dialog .main", none)
-	b.keys(kb.Escape)
-	b.gone("dialog")
+	b.leaves()
 	b.open("claims")
 	b.off(".list .tools .main", none)
 	b.open("operate")
@@ -333,18 +307,15 @@ func TestPageShowsRights(t *testing.T) {
 	b.off(".operate .main", none)
 	b.off("[aria-label='Change max-identities']", none)
 	b.open("events")
-	b.sees("main", "The node was started.")
-	b.sees("main", "You have no right to read it: it takes the right cluster.")
+	b.sees("main", "The node was started.", "You have no right to read it: it takes the right cluster.")
 
 	b.leadsTo(asClient(t, certs, "client", n))
 	b.do(chromedp.Navigate(b.origin + "/#/operate"))
 	b.sees(".lead", "You are dns:client.")
-	b.sees("[data-about=roles] tr[data-name=shop]", "names that begin with inv")
-	b.sees("[data-about=roles] tr[data-name=shop]", "generate, seed")
+	b.sees("[data-about=roles] tr[data-name=shop]", "names that begin with inv", "generate, seed")
 	b.off(".operate .main", none) // No role gives backup.
 	b.shot("roles")
 	b.open("events")
-	b.sees("main", "roles.set")
-	b.sees("main", "call.denied")
+	b.sees("main", "roles.set", "call.denied")
 	b.shot("audit")
 }

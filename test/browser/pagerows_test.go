@@ -74,19 +74,10 @@ func addRow(t *testing.T, n *harness.Node, name string, first bool) {
 		merge, etag.Database = append(merge, &idnodev1.DatabaseMerge{Database: name, Claims: []string{name}}), name
 	}
 	series := &idnodev1.DefineSeriesRequest{Name: name, Definition: &idnodev1.SeriesDefinition{Format: "INVOICE-{branch}-{number:6}"}}
-	_, err := idnodev1.NewAdminServiceClient(n.Conn).MergeCounters(t.Context(), &idnodev1.MergeCountersRequest{Databases: merge})
-	if err == nil {
-		_, err = n.Ids.Generate(t.Context(), etag)
-	}
-	if err == nil {
-		_, err = n.Series.DefineSeries(t.Context(), series)
-	}
-	if err == nil {
-		_, err = idnodev1.NewSnowflakeServiceClient(n.Conn).DefinePool(t.Context(), &idnodev1.DefinePoolRequest{Name: name})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	merges(t, n, merge...)
+	must(t)(n.Ids.Generate(t.Context(), etag))
+	must(t)(n.Series.DefineSeries(t.Context(), series))
+	must(t)(idnodev1.NewSnowflakeServiceClient(n.Conn).DefinePool(t.Context(), &idnodev1.DefinePoolRequest{Name: name}))
 }
 
 func rowName(i int) string { return fmt.Sprintf("one-of-many-names-%04d", i) }
