@@ -92,17 +92,8 @@ func TestReleaseUnderAnotherSeparator(t *testing.T) {
 
 func TestClaimLimits(t *testing.T) {
 	long := strings.Repeat("x", 2026)
-	claim := func(r *idnodev1.ClaimRequest) func(node) error {
-		return func(n node) error { _, err := n.Claim(context.Background(), r); return err }
-	}
-	release := func(r *idnodev1.ReleaseRequest) func(node) error {
-		return func(n node) error { _, err := n.Release(context.Background(), r); return err }
-	}
-	tests := []struct {
-		name          string
-		call          func(node) error
-		reason, field string
-	}{
+	claim, release := calling((*Service).Claim), calling((*Service).Release)
+	checkLimits(t, []limitTest{
 		{"longest", claim(&idnodev1.ClaimRequest{Id: long[1:]}), "", ""},
 		{"too long", claim(&idnodev1.ClaimRequest{Id: long}), apierror.ReasonInvalidID, "id"},
 		{"folds too long", claim(&idnodev1.ClaimRequest{Id: strings.Repeat("Ⱥ", 900)}), apierror.ReasonInvalidID, "id"},
@@ -120,10 +111,7 @@ func TestClaimLimits(t *testing.T) {
 			"release: request id", release(&idnodev1.ReleaseRequest{Id: "a", RequestId: &idnodev1.RequestId{}}),
 			apierror.ReasonInvalidRequestID, "request_id",
 		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { checkLimit(t, tt.call, tt.reason, tt.field) })
-	}
+	})
 }
 
 // TestDrain: new calls are refused at once, those in flight are waited for as

@@ -112,11 +112,7 @@ func TestServerPrefix(t *testing.T) {
 
 func TestHiLoLimits(t *testing.T) {
 	at := time.Unix(0, 0)
-	tests := []struct {
-		name          string
-		call          func(n node) error
-		reason, field string
-	}{
+	checkLimits(t, []limitTest{
 		{"tag", callRange(&idnodev1.NextRangeRequest{Tag: strings.Repeat("x", 2000)}), "", ""},
 		{"tag too long", callRange(&idnodev1.NextRangeRequest{Tag: strings.Repeat("x", 2001)}), apierror.ReasonInvalidTag, "tag"},
 		{"tag folds too long", callRange(&idnodev1.NextRangeRequest{Tag: strings.Repeat("Ⱥ", 1000)}), apierror.ReasonInvalidTag, "tag"},
@@ -173,10 +169,7 @@ func TestHiLoLimits(t *testing.T) {
 		{"set: max", callSet(&idnodev1.SetHiLoRequest{Tag: "u", Max: -1}), apierror.ReasonInvalidMax, "max"},
 		{"set: max below expected", callSet(&idnodev1.SetHiLoRequest{Tag: "u", Max: 4, Expected: 5}), apierror.ReasonInvalidMax, "max"},
 		{"set: greatest", callSet(&idnodev1.SetHiLoRequest{Tag: "u", Max: math.MaxInt64}), "", ""},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { checkLimit(t, tt.call, tt.reason, tt.field) })
-	}
+	})
 }
 
 // TestLastMaxTooFar: only the state can decide how far is too far.
@@ -191,18 +184,6 @@ func TestRangeBeforeTheTag(t *testing.T) {
 	n := newNode(t, newWorld(t), func(c *Config) { c.Tag = func() (string, bool) { return "A", false } })
 	err := callRange(&idnodev1.NextRangeRequest{Tag: "u"})(n)
 	wantError(t, err, apierror.CodeUnavailable, apierror.ReasonStarting, "")
-}
-
-func callRange(r *idnodev1.NextRangeRequest) func(node) error {
-	return func(n node) error { _, err := n.NextRange(context.Background(), r); return err }
-}
-
-func callReturn(r *idnodev1.ReturnRangeRequest) func(node) error {
-	return func(n node) error { _, err := n.ReturnRange(context.Background(), r); return err }
-}
-
-func callSet(r *idnodev1.SetHiLoRequest) func(node) error {
-	return func(n node) error { _, err := n.SetHiLo(context.Background(), r); return err }
 }
 
 func TestWhoHolds(t *testing.T) {

@@ -88,12 +88,8 @@ func TestIdentityExhausted(t *testing.T) {
 }
 
 func TestIdentityLimits(t *testing.T) {
-	long := strings.Repeat("x", 2001)
-	tests := []struct {
-		name          string
-		call          func(n node) error
-		reason, field string
-	}{
+	long, get := strings.Repeat("x", 2001), calling((*Service).GetIdentity)
+	checkLimits(t, []limitTest{
 		{"next: name", callNext(&idnodev1.NextIdentityRequest{Name: long}), apierror.ReasonInvalidName, "name"},
 		{"next: longest name", callNext(&idnodev1.NextIdentityRequest{Name: long[:2000] + "|"}), "", ""},
 		{"next: folds too long", callNext(&idnodev1.NextIdentityRequest{Name: strings.Repeat("Ⱥ", 1000)}), apierror.ReasonInvalidName, "name"},
@@ -120,48 +116,9 @@ func TestIdentityLimits(t *testing.T) {
 			"delete: request id", callDelete(&idnodev1.DeleteIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{}}),
 			apierror.ReasonInvalidRequestID, "request_id",
 		},
-		{"get: name", func(n node) error {
-			_, err := n.GetIdentity(context.Background(), &idnodev1.GetIdentityRequest{Name: " "})
-			return err
-		}, apierror.ReasonInvalidName, "name"},
-		{"get: consistency", func(n node) error {
-			_, err := n.GetIdentity(context.Background(), &idnodev1.GetIdentityRequest{Name: "u", Consistency: 9})
-			return err
-		}, apierror.ReasonInvalidConsistency, "consistency"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { checkLimit(t, tt.call, tt.reason, tt.field) })
-	}
-}
-
-// checkLimit runs one call on a new node: it is accepted if reason is empty, and
-// otherwise refused with nothing proposed.
-func checkLimit(t *testing.T, call func(node) error, reason, field string) {
-	t.Helper()
-	n := newNode(t, newWorld(t), nil)
-	err := call(n)
-	if reason == "" {
-		if err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	wantError(t, err, apierror.CodeInvalidArgument, reason, field)
-	if n.world.Proposals() != 0 {
-		t.Error("a refused request was proposed")
-	}
-}
-
-func callNext(r *idnodev1.NextIdentityRequest) func(node) error {
-	return func(n node) error { _, err := n.NextIdentity(context.Background(), r); return err }
-}
-
-func callSeed(r *idnodev1.SeedIdentityRequest) func(node) error {
-	return func(n node) error { _, err := n.SeedIdentity(context.Background(), r); return err }
-}
-
-func callDelete(r *idnodev1.DeleteIdentityRequest) func(node) error {
-	return func(n node) error { _, err := n.DeleteIdentity(context.Background(), r); return err }
+		{"get: name", get(&idnodev1.GetIdentityRequest{Name: " "}), apierror.ReasonInvalidName, "name"},
+		{"get: consistency", get(&idnodev1.GetIdentityRequest{Name: "u", Consistency: 9}), apierror.ReasonInvalidConsistency, "consistency"},
+	})
 }
 
 // TestNextIdentities: calls made together fail and count one by one.

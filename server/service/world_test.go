@@ -145,3 +145,47 @@ func same(t *testing.T, got, want any) {
 		t.Fatalf("difference (-want +got):\n%s", d)
 	}
 }
+
+// calling returns what makes a call of a method from a request.
+func calling[Q, R any](method func(*Service, context.Context, Q) (R, error)) func(Q) func(node) error {
+	return func(r Q) func(node) error {
+		return func(n node) error { _, err := method(n.Service, context.Background(), r); return err }
+	}
+}
+
+var (
+	callNext   = calling((*Service).NextIdentity)
+	callSeed   = calling((*Service).SeedIdentity)
+	callDelete = calling((*Service).DeleteIdentity)
+	callRange  = calling((*Service).NextRange)
+	callReturn = calling((*Service).ReturnRange)
+	callSet    = calling((*Service).SetHiLo)
+)
+
+// limitTest is a call that is accepted if reason is empty.
+type limitTest struct {
+	name          string
+	call          func(node) error
+	reason, field string
+}
+
+// checkLimits makes each call on a new node: one that is not accepted is refused with nothing proposed.
+func checkLimits(t *testing.T, tests []limitTest) {
+	t.Helper()
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			n := newNode(t, newWorld(t), nil)
+			err := tt.call(n)
+			if tt.reason == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			wantError(t, err, apierror.CodeInvalidArgument, tt.reason, tt.field)
+			if n.world.Proposals() != 0 {
+				t.Error("a refused request was proposed")
+			}
+		})
+	}
+}
