@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,9 +34,7 @@ func TestCallsGoStraightToTheLeader(t *testing.T) {
 		cfg.Endpoints = f.addrs()
 		c := connect(t, cfg)
 		for i := range 5 {
-			if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != int64(i+1) {
-				t.Fatal(v, err)
-			}
+			wantNext(t, c, int64(i+1))
 		}
 		if id, err := c.Next(t.Context(), "users/"); err != nil || id != "users/0000000000000000001-A" {
 			t.Error(id, err)
@@ -128,9 +125,7 @@ func TestLostAnswerCountsOnce(t *testing.T) {
 			})
 			cfg.Endpoints = f.addrs()
 			c := connect(t, cfg)
-			if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != 1 {
-				t.Fatal(v, err)
-			}
+			wantNext(t, c, 1)
 			one := f.nodes[0].requests()[0].(*idnodev1.NextIdentityRequest).GetRequestId()
 			two := f.nodes[1].requests()[0].(*idnodev1.NextIdentityRequest).GetRequestId()
 			if len(one.GetId()) != 32 || one.RetrySince == nil || one.GetRetrySince() != 10 {
@@ -165,9 +160,7 @@ func TestLostAnswerAfterAnIdleTime(t *testing.T) {
 			}
 			return status.Error(codes.Unavailable, "connection lost")
 		})
-		if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != 2 {
-			t.Fatal(v, err)
-		}
+		wantNext(t, c, 2)
 		retry := f.nodes[1].requests()[0].(*idnodev1.NextIdentityRequest).GetRequestId()
 		if retry.RetrySince == nil || retry.GetRetrySince() != busy {
 			t.Errorf("the retry says %v, want %d", retry, busy)
@@ -401,9 +394,7 @@ func TestConnectionIntoABlackHole(t *testing.T) {
 				cut.Store(true)
 				f.lead("B")
 			}
-			if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != int64(i+1) {
-				t.Fatal(v, err)
-			}
+			wantNext(t, c, int64(i+1))
 		}
 	})
 }
@@ -419,9 +410,7 @@ func TestSilentLeader(t *testing.T) {
 		c := connect(t, cfg)
 		f.lead("B") // what the look after the failure finds
 		for i := range 20 {
-			if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != int64(i+1) {
-				t.Fatal(v, err)
-			}
+			wantNext(t, c, int64(i+1))
 		}
 		if n := len(f.nodes[0].requests()); n != 1 {
 			t.Errorf("the silent node was asked %d times", n)
@@ -474,29 +463,7 @@ func TestManyCallersShareMessages(t *testing.T) {
 	f := newCluster(t, 1)
 	c := connect(t, client.Config{Endpoints: f.addrs()})
 	const callers, each = 64, 20
-	var mu sync.Mutex
-	var got []int64
-	var wg sync.WaitGroup
-	for range callers {
-		wg.Go(func() {
-			for range each {
-				v, err := c.Identity("orders").Next(t.Context())
-				if err != nil {
-					t.Error(err)
-				}
-				mu.Lock()
-				got = append(got, v)
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	slices.Sort(got)
-	for i, v := range got {
-		if v != int64(i+1) {
-			t.Fatalf("value %d is %d", i, v)
-		}
-	}
+	wantCounted(t, together(t, callers, each, func() (int64, error) { return c.Identity("orders").Next(t.Context()) }))
 	f.nodes[0].nmu.Lock()
 	defer f.nodes[0].nmu.Unlock()
 	if m := f.nodes[0].messages; m >= callers*each {

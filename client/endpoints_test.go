@@ -21,9 +21,7 @@ func TestSetEndpoints(t *testing.T) {
 		f.nodes = old
 		cfg.Endpoints, cfg.ClusterID = f.addrs(), f.id
 		c := connect(t, cfg)
-		if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != 1 {
-			t.Fatal(v, err)
-		}
+		wantNext(t, c, 1)
 		f.mu.Lock()
 		f.nodes, f.leader = moved, "D"
 		f.mu.Unlock()
@@ -34,9 +32,7 @@ func TestSetEndpoints(t *testing.T) {
 			n.server.Stop()
 		}
 		for want := range int64(20) {
-			if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != want+2 {
-				t.Fatal(v, err)
-			}
+			wantNext(t, c, want+2)
 		}
 		for _, wrong := range [][]string{nil, {"a"}} {
 			if err := c.SetEndpoints(wrong); err == nil {
@@ -76,9 +72,7 @@ func TestSetEndpointsUnderLoad(t *testing.T) {
 			}
 		}()
 		for want := range int64(500) {
-			if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != want+1 {
-				t.Fatal(v, err)
-			}
+			wantNext(t, c, want+1)
 		}
 		cancel()
 		for err := range done {
@@ -107,9 +101,7 @@ func TestLearntAddresses(t *testing.T) {
 	f.lead("B")
 	f.nodes[0].server.Stop()
 	for want := range int64(5) {
-		if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != want+1 {
-			t.Fatal(v, err)
-		}
+		wantNext(t, c, want+1)
 		if _, err := c.Next(t.Context(), ""); err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +123,7 @@ func TestFailFastAfter(t *testing.T) {
 	t.Parallel()
 	f := newCluster(t, 1)
 	var seen events
-	b := &balancer{target: "127.0.0.1:1"}
+	b := &switchboard{to: "127.0.0.1:1"}
 	c := connect(t, client.Config{
 		Endpoints: []string{"node:7400"}, Dial: b.dial, FailFastAfter: time.Nanosecond, Observe: seen.add,
 	})
@@ -151,9 +143,7 @@ func TestFailFastAfter(t *testing.T) {
 	if fast < 100 {
 		t.Errorf("%d of 200 calls failed at once", fast)
 	}
-	b.mu.Lock()
-	b.target = f.nodes[0].addr
-	b.mu.Unlock()
+	b.lead(f.nodes[0].addr)
 	for client.Look(c); client.InOutage(c); client.Look(c) {
 		if t.Context().Err() != nil {
 			t.Fatal("the node is not found again")

@@ -476,25 +476,20 @@ func (n *fakeNode) reply(ctx context.Context, call *idnodev1.Call) *idnodev1.Rep
 	var err error
 	switch c := call.GetCall().(type) {
 	case *idnodev1.Call_Generate:
-		var r *idnodev1.GenerateResponse
-		r, err = n.Generate(ctx, c.Generate)
-		reply.Reply = &idnodev1.Reply_Generate{Generate: r}
+		r, failed := n.Generate(ctx, c.Generate)
+		reply.Reply, err = &idnodev1.Reply_Generate{Generate: r}, failed
 	case *idnodev1.Call_NextIdentity:
-		var r *idnodev1.NextIdentityResponse
-		r, err = n.NextIdentity(ctx, c.NextIdentity)
-		reply.Reply = &idnodev1.Reply_NextIdentity{NextIdentity: r}
+		r, failed := n.NextIdentity(ctx, c.NextIdentity)
+		reply.Reply, err = &idnodev1.Reply_NextIdentity{NextIdentity: r}, failed
 	case *idnodev1.Call_NextRange:
-		var r *idnodev1.NextRangeResponse
-		r, err = n.NextRange(ctx, c.NextRange)
-		reply.Reply = &idnodev1.Reply_NextRange{NextRange: r}
+		r, failed := n.NextRange(ctx, c.NextRange)
+		reply.Reply, err = &idnodev1.Reply_NextRange{NextRange: r}, failed
 	case *idnodev1.Call_ReturnRange:
-		var r *idnodev1.ReturnRangeResponse
-		r, err = n.ReturnRange(ctx, c.ReturnRange)
-		reply.Reply = &idnodev1.Reply_ReturnRange{ReturnRange: r}
+		r, failed := n.ReturnRange(ctx, c.ReturnRange)
+		reply.Reply, err = &idnodev1.Reply_ReturnRange{ReturnRange: r}, failed
 	case *idnodev1.Call_Claim:
-		var r *idnodev1.ClaimResponse
-		r, err = n.Claim(ctx, c.Claim)
-		reply.Reply = &idnodev1.Reply_Claim{Claim: r}
+		r, failed := n.Claim(ctx, c.Claim)
+		reply.Reply, err = &idnodev1.Reply_Claim{Claim: r}, failed
 	default:
 		err = status.Error(codes.Unimplemented, "not in this fake")
 	}
@@ -520,4 +515,46 @@ func connect(t testing.TB, cfg client.Config) *client.Client {
 		}
 	})
 	return c
+}
+
+// wantNext takes a value of orders.
+func wantNext(t *testing.T, c *client.Client, want int64) {
+	t.Helper()
+	if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != want {
+		t.Fatal(v, err)
+	}
+}
+
+// together has callers take as many numbers each, at the same time, and returns all.
+func together(t *testing.T, callers, each int, take func() (int64, error)) []int64 {
+	t.Helper()
+	var mu sync.Mutex
+	var got []int64
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			for range each {
+				n, err := take()
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				got = append(got, n)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return got
+}
+
+// wantCounted checks that the numbers are 1 and all that follow, in any order.
+func wantCounted(t *testing.T, got []int64) {
+	t.Helper()
+	slices.Sort(got)
+	for i, n := range got {
+		if n != int64(i+1) {
+			t.Fatalf("number %d is %d", i+1, n)
+		}
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -35,36 +34,19 @@ func TestHiLoHandleIsShared(t *testing.T) {
 // goes on with another client.
 func TestHiLoRestartsLeaveNoHole(t *testing.T) {
 	f := newCluster(t, 2)
-	var mu sync.Mutex
 	var got []int64
 	for range 4 {
 		c := connect(t, client.Config{Endpoints: f.addrs()})
 		g := c.HiLo("users", client.WithFirstSize(3))
-		var wg sync.WaitGroup
-		for range 50 {
-			wg.Go(func() {
-				for range 7 {
-					n, err := g.Next(t.Context())
-					if err != nil {
-						t.Error(err)
-					}
-					mu.Lock()
-					got = append(got, n.Value())
-					mu.Unlock()
-				}
-			})
-		}
-		wg.Wait()
+		got = append(got, together(t, 50, 7, func() (int64, error) {
+			n, err := g.Next(t.Context())
+			return n.Value(), err
+		})...)
 		if err := c.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
-	slices.Sort(got)
-	for i, n := range got {
-		if n != int64(i+1) {
-			t.Fatalf("number %d is %d", i+1, n)
-		}
-	}
+	wantCounted(t, got)
 }
 
 // TestCloseIsBounded though the cluster does not answer.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -44,31 +42,10 @@ func TestRandomFailures(t *testing.T) {
 		}
 		cfg.Endpoints, cfg.Timeout = f.addrs(), 30*time.Second
 		c := connect(t, cfg)
-		const callers, each = 16, 15
-		var mu sync.Mutex
-		var got []int64
-		var wg sync.WaitGroup
-		for range callers {
-			wg.Go(func() {
-				for range each {
-					v, err := c.Identity("orders").Next(t.Context())
-					if err != nil {
-						t.Error(err)
-					}
-					mu.Lock()
-					got = append(got, v)
-					mu.Unlock()
-					f.lead(f.nodes[rand.N(3)].tag)
-				}
-			})
-		}
-		wg.Wait()
-		slices.Sort(got)
-		for i, v := range got {
-			if v != int64(i+1) {
-				t.Fatalf("value %d is %d", i+1, v)
-			}
-		}
+		wantCounted(t, together(t, 16, 15, func() (int64, error) {
+			defer func() { f.lead(f.nodes[rand.N(3)].tag) }()
+			return c.Identity("orders").Next(t.Context())
+		}))
 	})
 }
 

@@ -68,9 +68,7 @@ func wantRenewed(t *testing.T, f *fakeCluster) {
 func TestFirstTryBehindASmallWindow(t *testing.T) {
 	both(t, func(t *testing.T, cfg client.Config) {
 		f, c := newBusyCluster(t, cfg)
-		if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != 2 {
-			t.Fatal(v, err)
-		}
+		wantNext(t, c, 2)
 		wantRenewed(t, f)
 	})
 }
@@ -94,9 +92,7 @@ func TestFirstTryWithTheIndexOfACutOffFollower(t *testing.T) {
 			return check(ctx, r)
 		}, nil)
 		client.Age(c, 6*time.Second)
-		if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != 2 {
-			t.Fatal(v, err)
-		}
+		wantNext(t, c, 2)
 		wantRenewed(t, f)
 	})
 }

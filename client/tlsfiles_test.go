@@ -109,7 +109,7 @@ func TestTLSFilesAreReadAgain(t *testing.T) {
 	one, two := first.serveTLS(t, f), second.serveTLS(t, f)
 	one.advertised, two.advertised = "node:7400", "node:7400"
 	f.nodes = []*fakeNode{one}
-	b := &balancer{target: one.addr}
+	b := &switchboard{to: one.addr}
 	var log logged
 	c := connect(t, client.Config{
 		Endpoints: []string{"node:7400"}, TLSFiles: files, TLS: &tls.Config{ServerName: "127.0.0.1"}, Dial: b.dial,

@@ -1,8 +1,6 @@
 package client_test
 
 import (
-	"context"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -13,30 +11,6 @@ import (
 
 	"github.com/idnode/idnode/client"
 )
-
-// balancer leads new connections to its target.
-type balancer struct {
-	mu     sync.Mutex
-	target string
-	newest net.Conn
-}
-
-func (b *balancer) dial(ctx context.Context, _ string) (net.Conn, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", b.target)
-	b.newest = conn
-	return conn, err
-}
-
-// lead has the connection made again, to another target.
-func (b *balancer) lead(target string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.target = target
-	_ = b.newest.Close()
-}
 
 // TestABalancerWithoutANode refuses calls for a while: they are repeated until it has one again.
 func TestABalancerWithoutANode(t *testing.T) {
@@ -52,7 +26,7 @@ func TestABalancerWithoutANode(t *testing.T) {
 	empty.serve(t, grpc.NewServer(grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error {
 		return status.Error(codes.Unimplemented, "unexpected HTTP status code received from server: 404 (Not Found)")
 	})))
-	b := &balancer{target: f.nodes[0].addr}
+	b := &switchboard{to: f.nodes[0].addr}
 	c := connect(t, client.Config{Endpoints: []string{"balancer:7400"}, Dial: b.dial, Observe: observe, Unshared: true})
 	if err := c.Claim(t.Context(), "one"); err != nil {
 		t.Fatal(err)
