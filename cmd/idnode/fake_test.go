@@ -47,11 +47,7 @@ type fakeNode struct {
 // newFakeNode starts a node on loopback that ends with the test.
 func newFakeNode(t *testing.T, handle func(req proto.Message) (proto.Message, error), opts ...grpc.ServerOption) *fakeNode {
 	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := &fakeNode{addr: lis.Addr().String(), handle: handle}
+	n := &fakeNode{handle: handle}
 	srv := grpc.NewServer(append(opts, grpc.UnaryInterceptor(n.intercept))...)
 	idnodev1.RegisterIdsServiceServer(srv, n)
 	idnodev1.RegisterClusterServiceServer(srv, n)
@@ -59,16 +55,27 @@ func newFakeNode(t *testing.T, handle func(req proto.Message) (proto.Message, er
 	idnodev1.RegisterAdminServiceServer(srv, n)
 	idnodev1.RegisterSnowflakeServiceServer(srv, n)
 	healthpb.RegisterHealthServer(srv, n)
+	n.addr = serveGRPC(t, srv)
+	return n
+}
+
+// serveGRPC serves on loopback until the test ends, and returns the address.
+func serveGRPC(t *testing.T, srv *grpc.Server) string {
+	t.Helper()
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = srv.Serve(lis)
+		_ = srv.Serve(lis) // It ends with Stop.
 	}()
 	t.Cleanup(func() {
 		srv.Stop()
 		<-done
 	})
-	return n
+	return lis.Addr().String()
 }
 
 // intercept answers every call, so that the methods need not be written out.

@@ -53,7 +53,7 @@ func TestSeriesDefinitions(t *testing.T) {
 	today := proto.CloneOf(least)
 	today.MaxAheadDays = proto.Int32(0)
 	invoices := &idnodev1.Series{Name: "invoices", Definition: seriesDefinition, Version: 2, Suspended: true, Keys: 41}
-	tests := []commandTest{
+	runCommands(t, []commandTest{
 		{
 			"series define invoices --format {number}",
 			&idnodev1.DefineSeriesResponse{Version: 1, LogIndex: 7},
@@ -103,10 +103,7 @@ func TestSeriesDefinitions(t *testing.T) {
 			"invoices\t41\tsuspended\tINV-{branch}-{year}-{number:6}\n",
 			`{"name":"invoices","definition":` + definedJSON + `,"version":"2","suspended":true,"keys":"41"}`,
 		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.line, tt.run)
-	}
+	})
 }
 
 // TestSeriesNumbers goes through the commands that take numbers, end and find them.
@@ -123,7 +120,7 @@ func TestSeriesNumbers(t *testing.T) {
 		finalJSON = `{"key":"k","text":"INV-2","scope":[],"number":"2","state":"NUMBER_STATE_CONFIRMED","overdue":false,"date":"2026-12-31","label":"","reason":"","note":""}`
 		voidJSON  = `{"key":"k","text":"INV-2","scope":[],"number":"2","state":"NUMBER_STATE_VOIDED","overdue":false,"date":"2026-12-31","label":"","reason":"lost","note":""}`
 	)
-	tests := []commandTest{
+	runCommands(t, []commandTest{
 		{
 			"series take invoices --key k --database shop",
 			&idnodev1.TakeNumbersResponse{Numbers: []*idnodev1.SeriesNumber{final}},
@@ -178,15 +175,12 @@ func TestSeriesNumbers(t *testing.T) {
 			"text    INV-2\nkey     k\nstate   voided\nreason  lost\nscope   -\nnumber  2\ndate    2026-12-31\n",
 			voidJSON,
 		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.line, tt.run)
-	}
+	})
 }
 
 // TestSeriesScopes goes through the commands that name scopes as they are.
 func TestSeriesScopes(t *testing.T) {
-	tests := []commandTest{
+	runCommands(t, []commandTest{
 		{
 			"series verify invoices --stale",
 			&idnodev1.VerifySeriesResponse{Ok: true, LogIndex: 3},
@@ -234,10 +228,7 @@ func TestSeriesScopes(t *testing.T) {
 			}},
 			"invoices resumed\n", `{"logIndex":"3"}`,
 		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.line, tt.run)
-	}
+	})
 }
 
 // TestSeriesThatIsWrong: verify fails, and names the first number that is wrong.

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -192,20 +191,7 @@ func TestAFullOutputIsAnError(t *testing.T) {
 // serveBackup starts a node that gives a backup, and returns its address.
 func serveBackup(t *testing.T, data []byte) string {
 	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	srv := grpc.NewServer()
 	idnodev1.RegisterAdminServiceServer(srv, backupNode{data: data})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = srv.Serve(lis) // It ends with Stop.
-	}()
-	t.Cleanup(func() {
-		srv.Stop()
-		<-done
-	})
-	return lis.Addr().String()
+	return serveGRPC(t, srv)
 }

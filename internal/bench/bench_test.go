@@ -130,17 +130,14 @@ func (s *server) reply(ctx context.Context, call *idnodev1.Call) *idnodev1.Reply
 	var err error
 	switch c := call.Call.(type) {
 	case *idnodev1.Call_NextIdentity:
-		var r *idnodev1.NextIdentityResponse
-		r, err = s.NextIdentity(ctx, c.NextIdentity)
-		reply.Reply = &idnodev1.Reply_NextIdentity{NextIdentity: r}
+		r, failed := s.NextIdentity(ctx, c.NextIdentity)
+		reply.Reply, err = &idnodev1.Reply_NextIdentity{NextIdentity: r}, failed
 	case *idnodev1.Call_NextRange:
-		var r *idnodev1.NextRangeResponse
-		r, err = s.NextRange(ctx, c.NextRange)
-		reply.Reply = &idnodev1.Reply_NextRange{NextRange: r}
+		r, failed := s.NextRange(ctx, c.NextRange)
+		reply.Reply, err = &idnodev1.Reply_NextRange{NextRange: r}, failed
 	case *idnodev1.Call_Generate:
-		var r *idnodev1.GenerateResponse
-		r, err = s.Generate(ctx, c.Generate)
-		reply.Reply = &idnodev1.Reply_Generate{Generate: r}
+		r, failed := s.Generate(ctx, c.Generate)
+		reply.Reply, err = &idnodev1.Reply_Generate{Generate: r}, failed
 	}
 	if err != nil {
 		p := status.Convert(err).Proto()
