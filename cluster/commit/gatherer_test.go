@@ -330,27 +330,29 @@ func TestASessionThatCannotBeOpenedFailsItsCallersInTime(t *testing.T) {
 	})
 }
 
+// failAll fails each sending until the caller is answered.
+func (r *rig) failAll(caller <-chan proposeResult, err error) proposeResult {
+	for {
+		synctest.Wait()
+		select {
+		case s := <-r.sender:
+			s.fail(err)
+		case a := <-caller:
+			return a
+		default:
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
 func TestGiveUpBoundsAGroupThatIsNeverAnswered(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, nil)
 		start := time.Now()
-		under := r.propose(bg, "under way")
-		var s sending
-		for {
-			synctest.Wait()
-			select {
-			case s = <-r.sender:
-				s.fail(errLost)
-				continue
-			case a := <-under:
-				want(t, a.err, outcome.Unknown, outcome.NoQuorum)
-				if d := a.at.Sub(start); d < DefaultGiveUp || d > DefaultGiveUp+lastBackoff {
-					t.Fatalf("given up after %v", d)
-				}
-				return
-			default:
-				time.Sleep(time.Millisecond)
-			}
+		a := r.failAll(r.propose(bg, "under way"), errLost)
+		want(t, a.err, outcome.Unknown, outcome.NoQuorum)
+		if d := a.at.Sub(start); d < DefaultGiveUp || d > DefaultGiveUp+lastBackoff {
+			t.Fatalf("given up after %v", d)
 		}
 	})
 }
@@ -359,22 +361,10 @@ func TestALeaderThatRefusesForLongFailsTheQueue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, nil)
 		start := time.Now()
-		c := r.propose(bg, "x")
-		for {
-			synctest.Wait()
-			select {
-			case s := <-r.sender:
-				s.fail(notLead)
-				continue
-			case a := <-c:
-				want(t, a.err, outcome.NotApplied, outcome.NoQuorum)
-				if d := a.at.Sub(start); d < DefaultLeaderWait || d > DefaultLeaderWait+lastBackoff {
-					t.Fatalf("refused after %v", d)
-				}
-				return
-			default:
-				time.Sleep(time.Millisecond)
-			}
+		a := r.failAll(r.propose(bg, "x"), notLead)
+		want(t, a.err, outcome.NotApplied, outcome.NoQuorum)
+		if d := a.at.Sub(start); d < DefaultLeaderWait || d > DefaultLeaderWait+lastBackoff {
+			t.Fatalf("refused after %v", d)
 		}
 	})
 }

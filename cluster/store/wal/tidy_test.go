@@ -33,13 +33,19 @@ func late() Config {
 	return cfg
 }
 
+// filled opens such a log on a new disk, and fills its segment.
+func filled(t *testing.T) (d *memDisk, l *Log, last uint64) {
+	t.Helper()
+	d = newDisk(t)
+	l, err := open(late(), d)
+	must(t, err)
+	return d, l, fill(t, l)
+}
+
 // TestBeginningASegmentWaitsForOneSync: neither a file is made nor a directory synced
 // for the append that begins a segment.
 func TestBeginningASegmentWaitsForOneSync(t *testing.T) {
-	d := newDisk(t)
-	l, err := open(late(), d)
-	must(t, err)
-	last := fill(t, l)
+	d, l, last := filled(t)
 	l.preparing.wait()
 	// The header, the record, their sync, the name, the mark.
 	d.left = 5
@@ -57,10 +63,7 @@ func TestBeginningASegmentWaitsForOneSync(t *testing.T) {
 // TestDraftThatContinuesTheLogIsPartOfIt: a loss of power may take back the name of a
 // segment that has begun, but nothing in it.
 func TestDraftThatContinuesTheLogIsPartOfIt(t *testing.T) {
-	d := newDisk(t)
-	l, err := open(late(), d)
-	must(t, err)
-	last := fill(t, l)
+	d, l, last := filled(t)
 	must(t, l.StoreLogs(entries(last+1, last+6, 1)))
 	begun := l.newest()
 	d.files[begun.draft()] = d.files[begun.name()]
@@ -160,10 +163,7 @@ func TestDroppingBesideAnAppend(t *testing.T) {
 // TestNoSegmentIsRemovedBeforeTheNameOfTheOneThatStays is on disk: a loss of power could
 // keep the removals and take back the name, and the log would have no segment.
 func TestNoSegmentIsRemovedBeforeTheNameOfTheOneThatStays(t *testing.T) {
-	d := newDisk(t)
-	l, err := open(late(), d)
-	must(t, err)
-	last := fill(t, l)
+	d, l, last := filled(t)
 	must(t, l.StoreLogs(entries(last+1, last+6, 1)))
 	must(t, l.DeleteRange(1, last))
 	d.left = 2 // The mark's sync and the removal, if there is one.
@@ -185,10 +185,7 @@ func TestNoSegmentIsRemovedBeforeTheNameOfTheOneThatStays(t *testing.T) {
 
 // TestFailedRemovalEndsChanges: nobody waits for it, and it is not forgotten.
 func TestFailedRemovalEndsChanges(t *testing.T) {
-	d := newDisk(t)
-	l, err := open(late(), d)
-	must(t, err)
-	last := fill(t, l)
+	d, l, last := filled(t)
 	must(t, l.StoreLogs(entries(last+1, last+6, 1)))
 	l.rest()
 	must(t, l.DeleteRange(1, last))
@@ -267,10 +264,7 @@ func TestReadErrorIsNoDamage(t *testing.T) {
 // TestADraftThatCannotBeRead keeps a log from being opened only where it may be part
 // of the log.
 func TestADraftThatCannotBeRead(t *testing.T) {
-	d := newDisk(t)
-	l, err := open(late(), d)
-	must(t, err)
-	last := fill(t, l)
+	d, l, last := filled(t)
 	l.preparing.wait()
 	begun := l.next
 	reads := func(disk *memDisk, from int64) error {
