@@ -117,7 +117,10 @@ func TestIdentityLimits(t *testing.T) {
 			apierror.ReasonInvalidRequestID, "request_id",
 		},
 		{"get: name", get(&idnodev1.GetIdentityRequest{Name: " "}), apierror.ReasonInvalidName, "name"},
-		{"get: consistency", get(&idnodev1.GetIdentityRequest{Name: "u", Consistency: 9}), apierror.ReasonInvalidConsistency, "consistency"},
+		{
+			"get: consistency", get(&idnodev1.GetIdentityRequest{Name: "u", Consistency: 9}),
+			apierror.ReasonInvalidConsistency, "consistency",
+		},
 	})
 }
 
