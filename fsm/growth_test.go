@@ -392,16 +392,28 @@ func missTime() time.Duration {
 	return (cputime.Thread() - began) / looks
 }
 
-// grownBy returns the times of a step with few and with many, the least of some rounds.
-func grownBy(few, many *testLog, step func(i, n int) [][]byte, at *int, sizes [2]int, looked int, snapshots bool) (least [2]time.Duration) {
+// grownBy returns the least times of some rounds of a step with few and with many, and whether they are bounded, or those of
+// most of the rounds are: memory that is mapped already can make a few rounds of one side cheaper than all of the other.
+func grownBy(
+	few, many *testLog, step func(i, n int) [][]byte, at *int, sizes [2]int, looked int, snapshots bool,
+) (least [2]time.Duration, ok bool) {
 	least = [2]time.Duration{math.MaxInt64, math.MaxInt64}
-	for round := 0; round < fewRounds || round < mostRounds && !bounded(least, looked); round++ {
+	within := 0
+	for round := range mostRounds {
+		var took [2]time.Duration
 		for i, l := range []*testLog{few, many} {
-			least[i] = min(least[i], l.timeSteps(step, *at, sizes[i], snapshots))
+			took[i] = l.timeSteps(step, *at, sizes[i], snapshots)
+			least[i] = min(least[i], took[i])
 		}
 		*at += stepsAtOnce
+		if round >= fewRounds-1 && bounded(least, looked) {
+			return least, true
+		}
+		if bounded(took, looked) {
+			within++
+		}
 	}
-	return least
+	return least, 2*within > mostRounds
 }
 
 // boundedKinds are the kinds whose work is bounded otherwise: members, roles, tokens, books.
@@ -477,9 +489,9 @@ func testGrowth(t *testing.T, g growth, sizes [2]int) {
 	for _, name := range slices.Sorted(maps.Keys(g.steps)) {
 		at := 0
 		for _, snapshots := range []bool{false, true} {
-			least := grownBy(few, many, g.steps[name], &at, sizes, g.looked, snapshots)
+			least, ok := grownBy(few, many, g.steps[name], &at, sizes, g.looked, snapshots)
 			t.Logf("%s, after a snapshot: %t: %v with %d, %v with %d", name, snapshots, least[0], sizes[0], least[1], sizes[1])
-			if !bounded(least, g.looked) {
+			if !ok {
 				t.Errorf("%s, after a snapshot: %t: takes longer with more", name, snapshots)
 			}
 		}
