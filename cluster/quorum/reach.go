@@ -19,39 +19,39 @@ func NewReach() *Reach {
 	return &Reach{since: time.Now(), changed: make(chan struct{})}
 }
 
-func (s *Reach) set(present bool) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.present == present {
+func (r *Reach) set(present bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.present == present {
 		return false
 	}
-	s.present, s.since = present, time.Now()
-	close(s.changed)
-	s.changed = make(chan struct{})
+	r.present, r.since = present, time.Now()
+	close(r.changed)
+	r.changed = make(chan struct{})
 	return true
 }
 
 // Present reports whether a quorum is in reach.
-func (s *Reach) Present() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.present
+func (r *Reach) Present() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.present
 }
 
 // Changed returns a channel that is closed at the next change of Present's result.
 // Callers take it before they call Present, so that no change is missed.
-func (s *Reach) Changed() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.changed
+func (r *Reach) Changed() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed
 }
 
 // Missing returns for how long no quorum has been in reach; 0 if a quorum is.
-func (s *Reach) Missing() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.present {
+func (r *Reach) Missing() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.present {
 		return 0
 	}
-	return time.Since(s.since)
+	return time.Since(r.since)
 }

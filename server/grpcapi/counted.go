@@ -67,7 +67,7 @@ func isOperators(method string) bool {
 		strings.HasPrefix(method, "/"+idnodev1.AdminService_ServiceDesc.ServiceName+"/")
 }
 
-func takeFor(method string, to *budget.Connection, bytes int64) bool {
+func holdFor(method string, to *budget.Connection, bytes int64) bool {
 	if isOperators(method) {
 		return to.HoldLast(bytes)
 	}
@@ -115,7 +115,7 @@ func (l *requestLog) counted(ctx context.Context, to *budget.Connection, req any
 ) (any, error) {
 	if method != healthv1.Health_Check_FullMethodName {
 		bytes := callBytes + int64(proto.Size(req.(proto.Message))) + answerBytes(req)
-		if !takeFor(method, to, bytes) {
+		if !holdFor(method, to, bytes) {
 			return nil, l.refuse(apierror.ErrOverloaded)
 		}
 		defer to.Give(bytes)

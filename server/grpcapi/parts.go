@@ -76,7 +76,7 @@ func (l *requestLog) inParts(method string, request protoreflect.MessageDescript
 			return nil, l.refuse(errParts)
 		}
 		to := connectionOf(ctx)
-		if !takeFor(method, to, parts*partBytes) {
+		if !holdFor(method, to, parts*partBytes) {
 			return nil, l.refuse(apierror.ErrOverloaded)
 		}
 		defer to.Give(parts * partBytes)

@@ -352,7 +352,8 @@ func (b *browser) fill(selector, text string) {
 	b.do(chromedp.WaitVisible(chromedp.CSS(selector)))
 	ask[bool](b, fmt.Sprintf("(e => (e.focus(), e.select(), true))(document.querySelector(%q))", selector))
 	// Key by key, so that the bound of an action is that of a key.
-	b.keys(append([]string{kb.Backspace}, strings.Split(text, "")...)...)
+	b.keys(kb.Backspace)
+	b.keys(strings.Split(text, "")...)
 }
 
 // keys presses keys, one after the other, wherever the focus is.

@@ -196,17 +196,15 @@ func (p *pageTest) operates() {
 // changesVote makes a follower a watcher, and lets it vote again.
 func (p *pageTest) changesVote(tag string) {
 	row := fmt.Sprintf(".member[data-tag=%s] ", tag)
-	for _, change := range []struct{ does, to, said, role string }{
-		{"Demote", " to a watcher?", " is a watcher.", "Watcher"},
-		{"Promote", " to a voter?", " votes once it has caught up.", "Follower"},
+	for _, change := range []struct{ does, to, said, role, cannotLead string }{
+		{"Demote", " to a watcher?", " is a watcher.", "Watcher", "It does not vote."},
+		{"Promote", " to a voter?", " votes once it has caught up.", "Follower", ""},
 	} {
 		p.sees(row+".vote", change.does)
 		p.clickFor(row+".vote", "dialog h2", change.does+" "+tag+change.to)
 		p.clickFor("dialog .main", "#said", tag+change.said)
 		p.sees(row+".role", change.role)
-		if change.role == "Watcher" {
-			p.off(row+".lead-to", "It does not vote.")
-		}
+		p.off(row+".lead-to", change.cannotLead)
 	}
 }
 

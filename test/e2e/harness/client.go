@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -83,6 +84,9 @@ func Fields(err error) []string {
 	}
 	return fields
 }
+
+// NeverSent says whether err means that no connection took the call.
+func NeverSent(err error) bool { return strings.Contains(err.Error(), "Error while dialing") }
 
 // CertainlyNothing says whether err means that the call took nothing.
 func CertainlyNothing(err error) bool {

@@ -155,8 +155,8 @@ func outcomeOf(kind history.Kind, err error) (history.Outcome, string) {
 	switch {
 	case unknown:
 		return history.Unknown, reason
-	case strings.Contains(err.Error(), "Error while dialing"):
-		return history.Failed, "NO_ENDPOINT" // it was never sent
+	case NeverSent(err):
+		return history.Failed, "NO_ENDPOINT"
 	case code == codes.NotFound && (kind == history.Get || kind == history.Release || kind == history.Delete):
 		return history.Failed, "NOT_FOUND"
 	case reason != codeName(code) && reason != "OUTCOME_UNKNOWN":

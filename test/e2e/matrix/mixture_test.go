@@ -21,9 +21,6 @@ import (
 // something can be given another one while connections are open.
 var soundLine = edge.Line{Delay: time.Microsecond}
 
-// stopped bounds a clean stop, as the limits of a node's shutdown do.
-const stopped = 30 * time.Second
-
 // fault breaks one node, and returns what ends that: the node then recovers.
 type fault struct {
 	name  string
@@ -38,11 +35,7 @@ var faults = []fault{
 		return func() { n.Start(t) }
 	}},
 	{"stop", func(t *testing.T, _ *row, n *harness.Node) func() {
-		n.Process.Signal(t, syscall.SIGTERM)
-		// One that was started a moment ago may die of the signal: it does not handle it yet.
-		if code := n.Process.Wait(t, stopped); code > 0 {
-			t.Errorf("a node that was told to stop ended with %d", code)
-		}
+		n.Process.Stop(t)
 		return func() { n.Start(t) }
 	}},
 	{"pause", func(t *testing.T, r *row, n *harness.Node) func() {
