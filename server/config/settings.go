@@ -130,10 +130,10 @@ func EnvName(name string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-// ClientVariables returns the variables that only the client commands read;
+// ClientVariables returns the variables that only the client commands and the clients of applications read;
 // `serve` leaves them alone, so that one environment serves both.
 func ClientVariables() []string {
-	return []string{"IDNODE_CONTEXT", "IDNODE_DATABASE", "IDNODE_ENDPOINTS", "IDNODE_TLS_SERVER_NAME"}
+	return []string{"IDNODE_CONTEXT", "IDNODE_DATABASE", "IDNODE_ENDPOINTS", "IDNODE_HTTP_ENDPOINTS", "IDNODE_TLS_SERVER_NAME"}
 }
 
 // AddListFlags adds --config, and --peer for where members are now.
