@@ -20,7 +20,7 @@ from typing import Any, AsyncIterator, Callable, Iterable, NamedTuple, Sequence,
 
 from . import _checks as checks
 from ._config import TLS
-from ._errors import REFUSED, UNKNOWN, AnyRequestId, ClosedError, Failure, IdnodeError, RequestId, closed
+from ._errors import REFUSED, UNKNOWN, AnyRequestId, ClosedError, Failure, IdnodeError, RequestId, closed, invalid
 from ._events import Event as Told
 from ._events import Observe, teller
 from ._handle import Handle
@@ -136,7 +136,8 @@ class Client:
 
         Args:
             claim: Record the id in the cluster as taken; for finished ids only.
-            request_id: The caller's own, or that of an error: the same call with it counts once.
+            request_id: The caller's own, or that of an error: the same call with it counts once. For identities and claims;
+                with other templates it is an InvalidError, and nothing is sent.
             database: Whose ids are given, if it is not the client's.
             timeout: Replaces the client's, in seconds.
         """
@@ -146,11 +147,14 @@ class Client:
         semantic = not numbered and bool(template.strip())
         if semantic:
             checks.id_(template)
+        counted = template.endswith("|") or (semantic and claim)
+        if request_id and not counted:
+            raise invalid("INVALID_OPTION", "", "request_id does not apply to this template")
         request = {
             "template": template, "separator": separator, "count": n, "claim": claim, "blocksOnly": numbered and n > 1,
             "database": database,
         }
-        if template.endswith("|") or (semantic and claim):
+        if counted:
             ids = await self.count_once("Generate", request, request_id, _ids, timeout)
         else:
             # What these take comes from a supply in which holes do not matter.
