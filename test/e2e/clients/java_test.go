@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -302,6 +303,22 @@ try (var client = new IdnodeClient(List.of(args[0]))) {
 	s.end(t)
 	if want := "RATE_LIMITED 1500 false\nOVERLOADED 30 false\n"; got != want {
 		t.Errorf("the calls ended with %s, want %s", got, want)
+	}
+}
+
+// TestJavaReadsAStateThatItDoesNotKnow: a newer cluster may have more states of numbers, for which an older node has no name. The
+// call is made once, and has its numbers.
+func TestJavaReadsAStateThatItDoesNotKnow(t *testing.T) {
+	var node listening
+	got := javaProgram(t, `
+try (var client = new IdnodeClient(List.of(args[0]))) {
+  for (var number : client.series("bills").take(List.of("a", "b"))) say(number.text() + " " + number.state());
+}`, node.serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		const number = `{"key":"a","text":"R1","scope":[],"number":"1","state":%s,"overdue":false,"date":"","label":"","reason":"","note":""}`
+		_, _ = fmt.Fprintf(w, `{"numbers":[`+number+","+number+`],"logIndex":"101"}`, `"NUMBER_STATE_ARCHIVED"`, "77")
+	}))
+	if want := "R1 OTHER\nR1 OTHER\n"; got != want || len(node.asked) != 1 {
+		t.Errorf("after %d calls there is %s, want %s", len(node.asked), got, want)
 	}
 }
 

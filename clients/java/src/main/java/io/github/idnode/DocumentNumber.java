@@ -32,7 +32,7 @@ public record DocumentNumber(
 
   static DocumentNumber of(Answer n) {
     return new DocumentNumber(
-        n.text("key"), n.text("text"), n.texts("scope"), n.number("number"), NumberState.valueOf(n.text("state").replace("NUMBER_STATE_", "")),
+        n.text("key"), n.text("text"), n.texts("scope"), n.number("number"), NumberState.of(n.maybe("state")),
         n.flag("overdue"), n.text("date").isEmpty() ? null : LocalDate.parse(n.text("date")), n.time("taken"), n.time("expires"),
         n.text("label"), n.text("reason"), n.text("note"));
   }

@@ -2,8 +2,6 @@ package io.github.idnode;
 
 /** What became of a number of a series. A state only goes forward. */
 public enum NumberState {
-  /** The answer does not say. */
-  UNSPECIFIED,
   /** It was taken. */
   OPEN,
   /** It is final. */
@@ -13,5 +11,12 @@ public enum NumberState {
   /** It was given back, and another key may get it. */
   RELEASED,
   /** A restore or a recovery left open whether a document has it. Nobody else gets it. */
-  UNKNOWN
+  UNKNOWN,
+  /** A state that this version does not know. */
+  OTHER;
+
+  static NumberState of(String name) {
+    for (var state : values()) if (name.equals("NUMBER_STATE_" + state)) return state;
+    return OTHER;
+  }
 }
