@@ -125,6 +125,16 @@ test("require and import give the same classes", () => {
   assert.ok(idnode.Client && idnode.collectionOf && idnode.IdnodeError);
 });
 
+test("a request id where it does not count is refused, and nothing is sent", async (t) => {
+  const node = await Node.start(t);
+  for (const [template, options] of [["users/"], ["", {}], ["users/ayende"], ["users-", { separator: "-" }]]) {
+    for (const requestId of ["order-17", { id: "order-17", since: 5n }]) {
+      await assert.rejects(node.client.next(template, { ...options, requestId }), { name: "InvalidError", reason: "INVALID_OPTION", field: "" });
+    }
+  }
+  assert.deepEqual(node.asked, []);
+});
+
 test("a signal that is aborted before a call ends it, and nothing is sent", async (t) => {
   const node = await Node.start(t);
   const signal = AbortSignal.abort("because");

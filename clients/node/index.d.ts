@@ -228,7 +228,7 @@ export class Client implements AsyncDisposable {
   setEndpoints(endpoints: string[]): void;
   /** An id: "users/" a server-side id, "users|" an identity, empty a GUID, else the id itself. */
   next(template: string, options?: NextOptions): Promise<string>;
-  /** n ids, 1 to 1,000,000, in one call. */
+  /** n ids, 1 to 1,000,000, in one call. A requestId is for identities and claims alone; else it is an InvalidError. */
   nextN(template: string, n: number, options?: NextOptions): Promise<string[]>;
   /** The identity with this name. It exists once a value was taken. */
   identity(name: string): Identity;

@@ -115,9 +115,11 @@ class Client {
     const numbered = identity || template.endsWith(separator || "/");
     const semantic = !numbered && template.trim() !== "";
     if (semantic) checkId(template);
+    const counted = identity || (semantic && claim);
+    if (requestId && !counted) throw invalid("INVALID_OPTION", "", "requestId does not apply to this template");
     const request = { template, separator, count: n, claim, blocksOnly: numbered && n > 1 };
     // What the others take comes from a supply in which holes do not matter.
-    const ids = identity || (semantic && claim)
+    const ids = counted
       ? await this._once("Generate", request, { requestId, ...call }, idsOf)
       : await this._invoke("IdsService/Generate", request, call, idsOf, { local: true, toLeader: false });
     if (ids.count !== BigInt(n)) throw new IdnodeError(`asked for ${n} ids, got ${ids.count}`);
