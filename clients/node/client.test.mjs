@@ -465,10 +465,10 @@ test("a try that fails after another node has answered is no outage", (t) => {
 
 test("a client is told what it is by the environment or a URL", async (t) => {
   const node = await Node.start(t);
-  const env = { IDNODE_ENDPOINTS: ` ${node.address}, b:7402, `, IDNODE_DATABASE: "shop", IDNODE_CLUSTER_ID: "c", IDNODE_TLS_CA: "" };
+  const env = { IDNODE_HTTP_ENDPOINTS: ` ${node.address}, b:7402, `, IDNODE_DATABASE: "shop", IDNODE_CLUSTER_ID: "c", IDNODE_TLS_CA: "" };
   t.after(() => { for (const name of [...Object.keys(env), "IDNODE_TLS_CERT"]) delete process.env[name]; });
   Object.assign(process.env, env);
-  for (const client of [Client.fromEnv(), Client.fromUrl(`idnode://${node.address},b:7402/sho%70?cluster-id=c`)]) {
+  for (const client of [Client.fromEnv(), Client.fromUrl(`idnode+http://${node.address},b:7402/sho%70?cluster-id=c`)]) {
     assert.equal(String(client), `Client(${node.address}, b:7402; no leader is known; open)`);
     await client.next("users/");
     await client.close();
@@ -482,21 +482,24 @@ test("a client is told what it is by the environment or a URL", async (t) => {
   delete process.env.IDNODE_TLS_CERT;
   assert.throws(() => Client.fromEnv(), /no.such.file/);
   for (const none of [" ", ",", " , "]) {
-    process.env.IDNODE_ENDPOINTS = none;
-    assert.throws(() => Client.fromEnv(), /IDNODE_ENDPOINTS/);
+    process.env.IDNODE_HTTP_ENDPOINTS = none;
+    assert.throws(() => Client.fromEnv(), /IDNODE_HTTP_ENDPOINTS/);
   }
 });
 
-test("URLs are read as those of the other clients", () => {
+test("URLs are read as those of the other clients, but name HTTP addresses", () => {
+  const http = (text) => text.replace(/^idnode:/, "idnode+http:");
   const urls = JSON.parse(readFileSync(new URL("../conformance/urls.json", import.meta.url), "utf8"));
-  for (const [url, { endpoints, database = "", clusterId = "", tls, error, hides }] of Object.entries(urls)) {
+  for (const [name, { endpoints, database = "", clusterId = "", tls, error, hides }] of Object.entries(urls)) {
+    const url = http(name);
     if (error !== undefined) {
-      assert.throws(() => Client.fromUrl(url), (failed) => failed instanceof TypeError && failed.message.includes(error) && !(hides && failed.message.includes(hides)), url);
+      assert.throws(() => Client.fromUrl(url), (failed) => failed instanceof TypeError && failed.message.includes(http(error)) && !(hides && failed.message.includes(hides)), url);
       continue;
     }
     const files = tls && Object.fromEntries(Object.entries({ ca: tls.ca, cert: tls.cert, key: tls.key, servername: tls.serverName }).filter(([, text]) => text));
     assert.deepEqual(fromUrl(url), { endpoints, options: { database, clusterId, ...(files && { tls: files }) } }, url);
   }
+  assert.throws(() => Client.fromUrl("idnode://a:7400/shop"), { name: "TypeError", message: /idnode:\/\/ names gRPC addresses/ });
 });
 
 test("an observer hears of tries, looks, leaders and gaps, and ends no call", async (t) => {
@@ -589,7 +592,7 @@ test("a file of TLS that is empty, wrong or cut off is refused, or leaves what i
 });
 
 test("a client shows no secret", () => {
-  const client = Client.fromUrl("idnode://a:1,[::1]:2/shop?tls=true", { tls: { passphrase: "secret" } });
+  const client = Client.fromUrl("idnode+http://a:1,[::1]:2/shop?tls=true", { tls: { passphrase: "secret" } });
   for (const text of [String(client), inspect(client), inspect({ client }, { depth: 9 })]) assert.match(text, /^(\{ client: )?Client\(a:1, \[::1\]:2; no leader is known; open\)( \})?$/);
 });
 

@@ -19,15 +19,16 @@ function optionsOf(database, value, called) {
 }
 
 function fromEnv(env) {
-  const endpoints = (env.IDNODE_ENDPOINTS ?? "").split(",").map((address) => address.trim()).filter(Boolean);
-  if (endpoints.length === 0) throw new TypeError("IDNODE_ENDPOINTS has no addresses: those of the nodes' HTTP, such as a:7402,b:7402");
+  const endpoints = (env.IDNODE_HTTP_ENDPOINTS ?? "").split(",").map((address) => address.trim()).filter(Boolean);
+  if (endpoints.length === 0) throw new TypeError("IDNODE_HTTP_ENDPOINTS has no addresses, such as a:7402,b:7402");
   const value = (name) => (name === "tls" ? "" : env[variable(name)] ?? ""); // The command line has no such flag.
   return { endpoints, options: optionsOf(env.IDNODE_DATABASE ?? "", value, variable) };
 }
 
 function fromUrl(url) {
-  const wrong = (why) => new TypeError(`a URL is idnode://HOST:PORT,HOST:PORT/DATABASE?PARAMETERS: ${why}`);
-  const [, hosts, path = "", query = "", fragment] = /^idnode:\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?(#.*)?$/s.exec(url) ?? [];
+  const wrong = (why) => new TypeError(`a URL is idnode+http://HOST:PORT,HOST:PORT/DATABASE?PARAMETERS: ${why}`);
+  const [, hosts, path = "", query = "", fragment] = /^idnode\+http:\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?(#.*)?$/s.exec(url) ?? [];
+  if (/^idnode:\/\//.test(url)) throw wrong("idnode:// names gRPC addresses, and this client calls HTTP ones");
   if (hosts === undefined) throw wrong(`it begins with ${String(url).split(":", 1)[0] || "nothing"}`); // The rest may have a password.
   if (fragment !== undefined) throw wrong("it has a fragment");
   if (hosts.includes("@")) throw wrong("it has a user or a password");

@@ -214,13 +214,14 @@ export class Client implements AsyncDisposable {
    */
   constructor(endpoints: string[], options?: ClientOptions);
   /**
-   * A client of what the environment names: IDNODE_ENDPOINTS (HTTP addresses, with commas between), IDNODE_TLS_CA, IDNODE_TLS_CERT and
+   * A client of what the environment names: IDNODE_HTTP_ENDPOINTS (with commas between), IDNODE_TLS_CA, IDNODE_TLS_CERT and
    * IDNODE_TLS_KEY (files), IDNODE_TLS_SERVER_NAME, IDNODE_CLUSTER_ID and IDNODE_DATABASE. Options go before them. A TypeError if
    * there is no endpoint.
    */
   static fromEnv(options?: ClientOptions): Client;
   /**
-   * A client of a URL: idnode://HOST:PORT,HOST:PORT/DATABASE?tls-ca=FILE&tls-cert=FILE&tls-key=FILE&tls-server-name=NAME&cluster-id=ID,
+   * A client of a URL of HTTP addresses:
+   * idnode+http://HOST:PORT,HOST:PORT/DATABASE?tls-ca=FILE&tls-cert=FILE&tls-key=FILE&tls-server-name=NAME&cluster-id=ID,
    * or tls=true for TLS with the authorities that Node knows. Options go before it. A TypeError names what is wrong.
    */
   static fromUrl(url: string, options?: ClientOptions): Client;

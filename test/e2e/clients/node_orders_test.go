@@ -66,7 +66,7 @@ func (s *ordersService) serve(t *testing.T, c *harness.Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.env = append(os.Environ(), "IDNODE_ENDPOINTS="+strings.Join(endpoints, ","), "PORT="+port)
+	s.env = append(os.Environ(), "IDNODE_HTTP_ENDPOINTS="+strings.Join(endpoints, ","), "PORT="+port)
 	s.start(t)
 	t.Cleanup(func() { s.end(t, syscall.SIGKILL) })
 }

@@ -15,7 +15,7 @@ const flakes: bigint[] = await ids.snowflake("orders", { database: "x" }).nextId
 const at: Date = (await ids.snowflake("orders").parse(flakes[0] ?? 5)).time;
 const told = (event: Event): void => { if (event.kind === "try") void [event.node, event.attempt, event.err?.reason]; };
 Client.fromEnv({ observe: told, maxConnections: 8, failFastAfter: 5000 }).setEndpoints(["b:7402"]);
-void String(Client.fromUrl("idnode://a:7402/shop", { tls: { ca: "ca.crt", cert: "client.crt", key: "client.key" } }));
+void String(Client.fromUrl("idnode+http://a:7402/shop", { tls: { ca: "ca.crt", cert: "client.crt", key: "client.key" } }));
 // @ts-expect-error an option that does not exist
 await ids.next("users/", { timeuot: 5 });
 // @ts-expect-error numbers are BigInts
