@@ -69,7 +69,10 @@ func ParseURL(text string) (Config, error) {
 
 func parseURL(text string) (Config, error) {
 	rest, ours := strings.CutPrefix(text, "idnode://")
-	if !ours {
+	switch {
+	case strings.HasPrefix(text, "idnode+http://"):
+		return Config{}, errors.New("idnode+http:// names HTTP addresses, and this client calls gRPC ones")
+	case !ours:
 		scheme, _, _ := strings.Cut(text, ":") // No more: the rest may have a password.
 		return Config{}, fmt.Errorf("it begins with idnode://, not with %q", scheme)
 	}

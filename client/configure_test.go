@@ -32,7 +32,7 @@ func (d described) matches(cfg client.Config) bool {
 		cfg.TLSFiles == client.TLSFiles{CA: tls.CA, Cert: tls.Cert, Key: tls.Key} && name == tls.ServerName && (cfg.TLS != nil) == (d.TLS != nil)
 }
 
-// TestParseURL: all clients have this table.
+// TestParseURL: all clients have this table, those over JSON with idnode+http in place of idnode.
 func TestParseURL(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../clients/conformance/urls.json")
@@ -43,6 +43,7 @@ func TestParseURL(t *testing.T) {
 	if err := json.Unmarshal(text, &cases); err != nil || len(cases) == 0 {
 		t.Fatal(err)
 	}
+	cases["idnode+http://a:7410"] = described{Error: "HTTP addresses"}
 	for url, want := range cases {
 		switch cfg, err := client.ParseURL(url); {
 		case err == nil && (want.Error != "" || !want.matches(cfg)):
