@@ -11,7 +11,7 @@
 // It does not own counters: packages hilo, identity and etag decide the next number. It
 // makes no GUIDs, because it uses no randomness. It knows neither API nor log; it imports
 // the standard library only, keeps no state, and every function may be called
-// concurrently.
+// concurrently. It is for idnode's own use: its names may change with any release.
 package docid
 
 const (

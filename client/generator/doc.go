@@ -16,4 +16,7 @@
 //
 // A range whose answer was lost is never used: its numbers are a gap. So are the numbers
 // held by a program that ended without Close.
+//
+// The package is for idnode's own use: its names may change with any release, but for the
+// types that package client names too.
 package generator

@@ -1,4 +1,5 @@
-// Package snowflake divides Snowflake ids into their parts.
+// Package snowflake divides Snowflake ids into their parts. It is for idnode's own use: its
+// names may change with any release.
 package snowflake
 
 import (

@@ -7,43 +7,63 @@ import (
 	"go/printer"
 	"go/token"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/idnode/idnode/test/compat"
 )
 
-// TestGoAPIKept: the exported names of the client's packages, with their types. What is made of the API's
-// messages is not among them: TestMessagesKept has it.
+// TestGoAPIKept: the exported names of the client and of the plugin for GORM, with their types. What is made
+// of the API's messages is not among them: TestMessagesKept has it.
 func TestGoAPIKept(t *testing.T) {
-	var names []string
-	for _, folder := range []string{
-		"client", "client/docid", "client/generator", "client/gormid", "client/snowflake", "client/snowflake/generator",
-	} {
-		files, err := filepath.Glob(root + folder + "/*.go")
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%d files in %s, %v", len(files), folder, err)
-		}
-		for _, name := range files {
-			if strings.HasSuffix(name, "_test.go") {
-				continue
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ast.FileExports(file)
-			for _, d := range file.Decls {
-				names = append(names, declared(t, folder+": ", d)...)
-			}
+	names := exported(t, "client", "client: ")
+	aliases := make(map[string]string)
+	for _, line := range names {
+		if alias, name, ok := strings.Cut(line, " = generator."); ok {
+			aliases[name] = strings.TrimPrefix(alias, "client: type ")
 		}
 	}
-	compat.Names(t, compat.Clients, "go", names)
+	for _, line := range exported(t, "client/generator", "client: ") {
+		at := owner.FindStringSubmatchIndex(line)
+		if alias := aliases[line[at[2]:at[3]]]; alias != "" {
+			names = append(names, line[:at[2]]+alias+line[at[3]:])
+		}
+	}
+	compat.Names(t, compat.Clients, "go", append(names, exported(t, "client/gormid", "client/gormid: ")...))
+}
+
+// owner finds the type to which a line belongs.
+var owner = regexp.MustCompile(`^client: (?:type |func \(\*?)?(\w+)`)
+
+// exported are the lines of a package.
+func exported(t *testing.T, folder, before string) (lines []string) {
+	files, err := filepath.Glob(root + folder + "/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files in %s, %v", len(files), folder, err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.FileExports(file)
+		for _, d := range file.Decls {
+			lines = append(lines, declared(t, before, d)...)
+		}
+	}
+	return lines
 }
 
 // declared are the lines of a declaration: a field of a struct has one of its own, so that more may come.
 func declared(t *testing.T, folder string, declaration ast.Decl) (lines []string) {
 	if f, ok := declaration.(*ast.FuncDecl); ok {
+		if f.Recv != nil && !ast.IsExported(strings.TrimPrefix(text(t, f.Recv.List[0].Type), "*")) {
+			return nil
+		}
 		f.Body = nil
 		withoutNames(f.Type.Params, f.Type.Results, f.Recv)
 		return []string{folder + text(t, f)}

@@ -1,6 +1,6 @@
 // Package generator makes Snowflake ids from the windows of a leased worker, without a call for
 // each id. It needs no network: its Source leases. Its tests over the pool of the servers are in
-// worker.
+// worker. It is for idnode's own use: its names may change with any release.
 package generator
 
 import (
