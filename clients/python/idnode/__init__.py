@@ -13,7 +13,7 @@ failed and of late answers (INFO), and of looks for the leader (DEBUG).
 """
 
 from ._config import TLS
-from ._core import Block, Counter, DocumentNumber, __version__
+from ._core import Counter, DocumentNumber, ValueBlock, __version__
 from ._errors import (
     ClosedError, ConcurrencyError, ExhaustedError, IdClaimedError, IdnodeError, InvalidError, KeyConflictError, NoEndpointError,
     NoEndpointTimeoutError, NoQuorumError, NotFoundError, OtherClusterError, OutcomeUnknownError, OverloadedError, PermissionDeniedError, QuotaError,
@@ -27,10 +27,10 @@ from ._snowflake import SnowflakeParts
 from ._threads import Client, HiLo, Identity, Series, Snowflake
 
 __all__ = [
-    "Block", "Client", "ClosedError", "ConcurrencyError", "Counter", "DocumentNumber", "Event", "ExhaustedError", "HiLo",
+    "Client", "ClosedError", "ConcurrencyError", "Counter", "DocumentNumber", "Event", "ExhaustedError", "HiLo",
     "HiLoNumber", "IdClaimedError", "Identity", "IdnodeError", "InvalidError", "KeyConflictError", "NoEndpointError",
     "NoEndpointTimeoutError", "NoQuorumError", "NotFoundError", "OtherClusterError", "OutcomeUnknownError", "OverloadedError",
     "PermissionDeniedError", "QuotaError", "Range", "RateLimitedError", "RequestId", "RequestIdExpiredError",
     "RequestIdReusedError", "ReservationExpiredError", "Series", "SeriesSuspendedError", "Snowflake", "SnowflakeParts",
-    "StorageFullError", "TLS", "collection_of", "__version__",
+    "StorageFullError", "TLS", "ValueBlock", "collection_of", "__version__",
 ]

@@ -16,7 +16,9 @@ import warnings
 import weakref
 from collections import deque
 from contextlib import suppress
-from typing import Any, AsyncIterator, Callable, Iterable, NamedTuple, Sequence, TypeVar
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import Any, AsyncIterator, Callable, Iterable, Sequence, TypeVar
 
 from . import _checks as checks
 from ._config import TLS
@@ -28,7 +30,7 @@ from ._hilo import HiLo, Range
 from ._http import Event, Runtime
 from ._names import collection_of
 from ._nodes import GREETED, Node, Router, log
-from ._snowflake import Snowflake
+from ._snowflake import Snowflake, time_of
 
 __version__ = "1.0.0"
 T = TypeVar("T")
@@ -38,21 +40,24 @@ _MAX_OVERLOADS = 3  # More tries would only keep an overload going.
 _CLOSERS = 16  # How many handles are closed side by side.
 
 
-class Counter(NamedTuple):
+@dataclass(frozen=True)
+class Counter:
     """An identity in a listing: its folded name, and the last value taken."""
 
     name: str
     value: int
 
 
-class Block(NamedTuple):
-    """A run of consecutive values, first and last included."""
+@dataclass(frozen=True)
+class ValueBlock:
+    """Consecutive values of an identity, first and last included."""
 
     first: int
     last: int
 
 
-class DocumentNumber(NamedTuple):
+@dataclass(frozen=True)
+class DocumentNumber:
     """The number of a document."""
 
     key: str
@@ -62,6 +67,8 @@ class DocumentNumber(NamedTuple):
     state: str  #: ``open``, ``confirmed``, ``voided``, ``released`` or ``unknown``.
     overdue: bool  #: It is open, and its time has ended.
     date: str  #: The document's, as ``2026-12-31``.
+    taken: datetime | None  #: When the key got it, by the leader's clock, in UTC; None if it has no key.
+    expires: datetime | None  #: When its time ends, in UTC; None means never.
     label: str
     reason: str  #: That of a voided number.
     note: str  #: That of the range which an authority allotted.
@@ -227,7 +234,7 @@ class Client:
         return await self.hilo(collection_of(kind.__name__), database=database).next_id(timeout=timeout)
 
     async def next_range(
-        self, tag: str, *, separator: str = "", size: int = 0, last_size: int = 0, last_at: str = "", last_max: int = 0,
+        self, tag: str, *, separator: str = "", size: int = 0, last_size: int = 0, last_at: datetime | None = None, last_max: int = 0,
         request_id: AnyRequestId = "", database: str = "", timeout: float | None = None,
     ) -> Range:
         """Reserves the next range of a tag. Most programs are better off with hilo."""
@@ -236,7 +243,7 @@ class Client:
             "label": self.label, "database": database,
         }
         if last_at:
-            request["lastRangeAt"] = last_at
+            request["lastRangeAt"] = last_at.astimezone(timezone.utc).isoformat()
         return await self.count_once("NextRange", request, request_id, _range, timeout)
 
     async def return_range(self, tag: str, r: Range, last: int, *, database: str = "", timeout: float | None = None) -> bool:
@@ -365,7 +372,7 @@ class Client:
                         # The first try says it too: the network may hold it up until its retry was forgotten. A try that certainly
                         # did nothing is none.
                         if not unknown:
-                            request_id = request_id._replace(since=self._router.newest or None)
+                            request_id = replace(request_id, since=self._router.newest or None)
                         request["requestId"] = _wire(request_id)
                     (got, seen), _ = await node.call(
                         method, request, self._left(deadline), lambda answer: (read(answer), int(answer["logIndex"])), silent,
@@ -394,7 +401,7 @@ class Client:
             lost = lost or effect == UNKNOWN and (changes or request_id is not None)
             unknown = lost or repeats and not last.decided()
             if request_id and unknown:
-                request_id = request_id._replace(since=request_id.since or 0)
+                request_id = replace(request_id, since=request_id.since or 0)
             # The index named was forgotten before the first try came: begin again, once, with a newer one. No try took effect, and
             # a copy of one that comes late names the old index.
             if request_id and own and not unknown and last.reason == "REQUEST_ID_EXPIRED":
@@ -447,7 +454,7 @@ class Identity:
         """Takes the next value."""
         return (await self.next_n(1, separator=separator, request_id=request_id, timeout=timeout))[0].first
 
-    async def next_n(self, n: int, *, separator: str = "", request_id: AnyRequestId = "", timeout: float | None = None) -> list[Block]:
+    async def next_n(self, n: int, *, separator: str = "", request_id: AnyRequestId = "", timeout: float | None = None) -> list[ValueBlock]:
         """Takes the next n values: one block, or several where claimed ids lie between."""
         checks.count(n)
         request = {**self._request, "count": n, "separator": separator}
@@ -551,7 +558,7 @@ def _consistency(stale: bool) -> str:
 
 
 def _listed(keys: Iterable[T]) -> list[T]:
-    if isinstance(keys, (str, bytes, DocumentNumber)):  # Its parts are no keys.
+    if isinstance(keys, (str, bytes)):  # Their parts are no keys.
         raise TypeError(f"a list of keys is expected, not a {type(keys).__name__}")
     return list(keys)
 
@@ -567,8 +574,8 @@ def _ids(answer: dict[str, Any]) -> list[str]:
     ]
 
 
-def _blocks(answer: dict[str, Any]) -> list[Block]:
-    return [Block(int(b["first"]), int(b["last"])) for b in answer["blocks"]]
+def _blocks(answer: dict[str, Any]) -> list[ValueBlock]:
+    return [ValueBlock(int(b["first"]), int(b["last"])) for b in answer["blocks"]]
 
 
 def _value(answer: dict[str, Any]) -> int:
@@ -577,12 +584,13 @@ def _value(answer: dict[str, Any]) -> int:
 
 def _range(r: dict[str, Any]) -> Range:
     return Range(
-        r["prefix"], r["nodeTag"], int(r["low"]), int(r["high"]), int(r["size"]), r["rangeAt"] or "", r["fromReserve"], r["token"],
+        r["prefix"], r["nodeTag"], int(r["low"]), int(r["high"]), int(r["size"]), time_of(r.get("rangeAt")), r["fromReserve"], r["token"],
     )
 
 
 def _document_number(n: dict[str, Any]) -> DocumentNumber:
     state = n["state"].replace("NUMBER_STATE_", "").lower()
     return DocumentNumber(
-        n["key"], n["text"], tuple(n["scope"]), int(n["number"]), state, n["overdue"], n["date"], n["label"], n["reason"], n["note"],
+        n["key"], n["text"], tuple(n["scope"]), int(n["number"]), state, n["overdue"], n["date"], time_of(n.get("taken")),
+        time_of(n.get("expires")), n["label"], n["reason"], n["note"],
     )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 import socket
-from typing import Any, NamedTuple, Sequence, Union
+from dataclasses import dataclass
+from typing import Any, Sequence, Union
 
 
-class RequestId(NamedTuple):
+@dataclass(frozen=True)
+class RequestId:
     """Makes a call count once."""
 
     id: str  #: 1 to 64 bytes, unique per database and principal.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import Callable, NamedTuple, Optional
+from dataclasses import dataclass
+from typing import Callable
 
 log = logging.getLogger("idnode")
 
 
-class Event(NamedTuple):
+@dataclass(frozen=True)
+class Event:
     """Something that a client did for its calls."""
 
     #: ``try``: a try of a call ended, which has all fields. ``look``: a look for the leader ended, with a duration, and the leader's
@@ -18,7 +20,7 @@ class Event(NamedTuple):
     node: str = ""  #: The address of a node.
     attempt: int = 0  #: Counts the tries of a call, from 1.
     duration: float = 0.0  #: The time that it took, in seconds.
-    err: Optional[BaseException] = None  #: Why it failed.
+    err: BaseException | None = None  #: Why it failed.
 
 
 Observe = Callable[[Event], None]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import random
 import time
-from typing import Any, AsyncIterator, NamedTuple, Protocol
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, AsyncIterator, Protocol
 
 from . import _checks as checks
 from ._errors import AnyRequestId, IdnodeError, OutcomeUnknownError, RequestIdExpiredError, closed
@@ -15,20 +17,22 @@ from ._handle import Calls, Handle
 _FETCH_PAUSE, _LONGEST_FETCH_PAUSE = 0.1, 10.0  # After a prefetch that failed, in seconds.
 
 
-class Range(NamedTuple):
+@dataclass(frozen=True)
+class Range:
     """A HiLo range. Prefix and node tag belong to its numbers alone."""
 
     prefix: str
     node_tag: str
     low: int
     high: int
-    size: int  #: The size granted, which the next request names as ``last_size``.
-    at: str  #: The cluster's time of the range, as ``last_at`` of the next request.
+    granted: int  #: The size that the cluster granted, which the next request names as ``last_size``.
+    at: datetime | None  #: The cluster's time of the range, in UTC, which the next request names as ``last_at``.
     from_reserve: bool  #: The numbers may lie below those of the last range.
     token: str  #: Proves that the range is the caller's when it is returned.
 
 
-class HiLoNumber(NamedTuple):
+@dataclass(frozen=True)
+class HiLoNumber:
     """A number of a HiLo range. ``str`` of it is its id."""
 
     value: int
@@ -43,7 +47,7 @@ class Ranges(Calls, Protocol):
     """The client of a HiLo handle."""
 
     async def next_range(
-        self, tag: str, *, separator: str = "", size: int = 0, last_size: int = 0, last_at: str = "", last_max: int = 0,
+        self, tag: str, *, separator: str = "", size: int = 0, last_size: int = 0, last_at: datetime | None = None, last_max: int = 0,
         request_id: AnyRequestId = "", database: str = "",
     ) -> Range: ...
     async def give_back(self, tag: str, r: Range, last: int, database: str, deadline: float) -> bool: ...
@@ -155,7 +159,7 @@ class HiLo(Handle):
             last_max = self._request.get("last_max", 0)
             if got.low < 1 or got.high < got.low or (got.low <= last_max and not got.from_reserve):
                 raise IdnodeError(f"a wrong range: {got.low} to {got.high} after {last_max}")
-            self._request = {"last_size": got.size, "last_at": got.at, "last_max": max(last_max, got.high)}
+            self._request = {"last_size": got.granted, "last_at": got.at, "last_max": max(last_max, got.high)}
         except Exception as caught:  # The callers that wait must have it, whatever it is.
             error = caught
             # What may have been granted is asked for again, and is no hole then.

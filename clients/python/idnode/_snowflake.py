@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
@@ -17,7 +19,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-class SnowflakeParts(NamedTuple):
+@dataclass(frozen=True)
+class SnowflakeParts:
     """The parts of an id."""
 
     time: datetime  #: When the unit of the id's time begins, in UTC.
@@ -209,6 +212,11 @@ def _timestamp(ms: int) -> str:
     return (_EPOCH + ms * _MILLISECOND).isoformat(timespec="milliseconds")
 
 
+def time_of(text: str | None) -> datetime | None:
+    """A time as protobuf's JSON has it, with up to nine decimals of a second; None where it has none."""
+    return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text).replace("Z", "+00:00")) if text else None
+
+
 def _layout(answer: dict[str, Any]) -> _Layout:
-    epoch = (datetime.fromisoformat(answer["epoch"].replace("Z", "+00:00")) - _EPOCH) // _MILLISECOND
+    epoch = ((time_of(answer["epoch"]) or _EPOCH) - _EPOCH) // _MILLISECOND
     return _Layout(epoch, round(float(answer["unit"][:-1]) * 1000), answer["workerBits"], answer["sequenceBits"])

@@ -35,7 +35,7 @@ func hearing(t *testing.T) (endpoint string, calls func() map[string]heard) {
 		mu.Unlock()
 		switch h.Method {
 		case "NextRange":
-			_, _ = io.WriteString(w, `{"prefix":"users/","low":"1","high":"4","size":"4","nodeTag":"A","rangeAt":null,"fromReserve":false,"token":"AQ==","logIndex":"101"}`)
+			_, _ = io.WriteString(w, `{"prefix":"users/","low":"1","high":"4","size":"4","nodeTag":"A","fromReserve":false,"token":"AQ==","logIndex":"101"}`)
 		case "ReturnRange":
 			_, _ = io.WriteString(w, `{"returned":true,"max":"1","logIndex":"102"}`)
 		default:
@@ -166,6 +166,28 @@ asyncio.run(main())
 `, strings.TrimPrefix(server.URL, "http://"))
 	if want := "True\nTrue\n"; got != want {
 		t.Errorf("the calls ended in time: %s", got)
+	}
+}
+
+// TestPythonReadsTimes: in UTC, to the microsecond; the time of a range is what the next request names.
+func TestPythonReadsTimes(t *testing.T) {
+	const answer = `{"prefix":"users/","nodeTag":"A","rangeAt":"2026-01-01T00:00:00.123456789Z","size":"4","token":"AQ==","low":"1","high":"4","logIndex":"101"}`
+	s := newScript(testCase{Server: []exchange{
+		{Method: "TakeNumbers", Answer: json.RawMessage(`{"numbers":[{"key":"a","taken":"2026-01-01T00:00:00.5Z"}],"logIndex":"101"}`)},
+		{Method: "NextRange", Answer: json.RawMessage(answer)},
+		{Method: "NextRange", Request: map[string]any{"lastSize": "4", "lastRangeAt": "2026-01-01T00:00:00.123456Z"}, Answer: json.RawMessage(answer)},
+	}})
+	got := pythonProgram(t, `
+import sys, idnode
+with idnode.Client(sys.argv[1:]) as client:
+    number = client.series("bills").take(["a"])[0]
+    print(number.taken, number.expires)
+    first = client.next_range("users")
+    print(client.next_range("users", last_size=first.granted, last_at=first.at).at)
+`, s.serveHTTP(t, 1)...)
+	s.end(t)
+	if want := "2026-01-01 00:00:00.500000+00:00 None\n2026-01-01 00:00:00.123456+00:00\n"; got != want {
+		t.Errorf("the times are\n%swant\n%s", got, want)
 	}
 }
 

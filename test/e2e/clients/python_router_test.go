@@ -234,9 +234,9 @@ with idnode.Client(sys.argv[1:], observe=observe) as client:
         client.identity("a").next()
     except idnode.PermissionDeniedError:
         pass
-for kind, node, attempt, duration, err in heard:
-    assert duration >= 0 and node in ("", *sys.argv[1:])
-    print(kind, bool(node), attempt, err.reason if err else "")
+for event in heard:
+    assert event.duration >= 0 and event.node in ("", *sys.argv[1:])
+    print(event.kind, bool(event.node), event.attempt, event.err.reason if event.err else "")
 `, s.serveHTTP(t, 1)...)
 	s.end(t)
 	for _, want := range []string{"leader True 0 \n", "look True 0 \n", "try True 1 PERMISSION_DENIED\n", "gap False 0 \n"} {

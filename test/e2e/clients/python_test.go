@@ -104,8 +104,11 @@ import sys, time, idnode
 hour, real, monotonic = 3600 * 10**9, time.time_ns, time.monotonic_ns
 with idnode.Client([sys.argv[1]]) as client:
     orders = client.snowflake("orders")
+    def make():
+        parts = orders.parse(orders.next_id())
+        print((parts.worker, parts.sequence))
     time.time_ns = lambda: real() + 2 * hour
-    print(orders.parse(orders.next_id())[1:])
+    make()
     client.identity("invoices").next()  # After the renewal.
     time.time_ns, time.monotonic_ns = real, lambda: monotonic() + hour
     try:
@@ -113,7 +116,7 @@ with idnode.Client([sys.argv[1]]) as client:
     except idnode.IdnodeError as error:
         print(error.reason)
     time.monotonic_ns = monotonic
-    print(orders.parse(orders.next_id())[1:])
+    make()
 `, s.serveHTTP(t, 1)...)
 	s.end(t)
 	if want := "(3, 0)\nPOOL_FULL\n(4, 0)\n"; got != want {

@@ -1,6 +1,7 @@
 """Stores rows in each way that Django has while rows of other origin have the next ids. Prints what came of it."""
 
 import sys
+from dataclasses import replace
 
 import django
 import idnode
@@ -123,7 +124,7 @@ with client, connection.schema_editor() as schema:
         outcome = []
         for taken in True, False:
             number = users.next()
-            following = str(number._replace(value=number.value + 1))
+            following = str(replace(number, value=number.value + 1))
             with connection.cursor() as cursor:
                 cursor.execute("DELETE FROM shop_order")
                 cursor.execute("DELETE FROM shop_customer")

@@ -1,6 +1,7 @@
 """Prints the public names of the client, and the parameters of what is called."""
 
 import ast
+import dataclasses
 import inspect
 import pathlib
 import re
@@ -21,9 +22,9 @@ def call(where, function, needs=True):
 def members(kind):
     names = set(dir(kind)) | set(getattr(kind, "__annotations__", {}))
     for base in kind.__mro__:
-        if base.__module__.startswith("idnode") and "__init__" in vars(base):
+        if base.__module__.startswith("idnode") and "__init__" in vars(base) and not dataclasses.is_dataclass(base):
             names |= set(re.findall(r"self\.([a-z]\w*)\b[^\n(]*=", inspect.getsource(base.__init__)))
-    return names - set(dir(OSError)) - set(dir(tuple))
+    return names - set(dir(OSError))
 
 
 def describe(where, value):
@@ -34,8 +35,8 @@ def describe(where, value):
         if base in vars(idnode).values():
             print(where, "is", base.__name__)
             own -= members(base)
-    if not issubclass(value, Exception):  # Callers make none, and an answer gets more fields.
-        call(where, value, needs=not issubclass(value, tuple))
+    if value.__name__ in ("Client", "RequestId", "TLS"):  # Callers make no others.
+        call(where, value)
     for name in own:
         if name.startswith("_") and name not in ("__enter__", "__exit__", "__aenter__", "__aexit__", "__iter__", "__aiter__", "__next__"):
             continue

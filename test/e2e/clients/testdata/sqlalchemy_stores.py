@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import idnode
@@ -88,7 +89,7 @@ def store(way, kind, taken):
     """Stores while a row has the next id, or none has it."""
     if kind is User:
         number = users.next()
-        following = str(number._replace(value=number.value + 1))
+        following = str(replace(number, value=number.value + 1))
     else:
         following = orders.next() + 1
     with Session() as session:
