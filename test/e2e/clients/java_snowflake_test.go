@@ -211,7 +211,7 @@ for (var end : List.<Consumer<Thread>>of(Thread::interrupt, caller -> orders.clo
 }
 client.close();
 `, new(listening).serve(t, newLeasing(t, 12, time.Minute, 100, true).answer))
-	want := "DEADLINE false false false\nWINDOW_EARLY false false true\nINTERRUPTED false true false\nCLIENT_CLOSED false false false\n"
+	want := "DEADLINE_EXCEEDED false false false\nWINDOW_EARLY false false true\nCANCELED false true false\nCLIENT_CLOSED false false false\n"
 	if got != want {
 		t.Errorf("it said\n%swant\n%s", got, want)
 	}

@@ -166,8 +166,52 @@ try {
 }
 System.exit(0); // Closing would wait for the range.
 `, node.serve(t, neverAnswer))
-	if got != "true\nDEADLINE []\n" {
+	if got != "true\nDEADLINE_EXCEEDED []\n" {
 		t.Errorf("the calls ended with %s", got)
+	}
+}
+
+// TestJavaSaysThatNoAnswerCameInTime: a read takes nothing, so its outcome matters to nobody.
+func TestJavaSaysThatNoAnswerCameInTime(t *testing.T) {
+	var node listening
+	got := javaProgram(t, patient+`
+for (var sent = false; !sent; ) { // A busy machine may take longer to connect.
+  try {
+    client.identity("a").get(new ReadOptions().withCall(new CallOptions().withTimeout(Duration.ofSeconds(1))));
+  } catch (NoEndpointException e) {
+    continue;
+  } catch (DeadlineException e) {
+    sent = true;
+    say(e.code() + " " + e.reason() + " " + e.outcomeUnknown() + " " + (e.getCause() instanceof TimeoutException));
+  }
+}
+client.close();
+`, node.serve(t, neverAnswer))
+	if want := "deadline_exceeded DEADLINE_EXCEEDED false true\n"; got != want {
+		t.Errorf("the call ended with %s, want %s", got, want)
+	}
+}
+
+// TestJavaRefusesARequestIDThatDoesNotCount before anything is sent: the call would take again.
+func TestJavaRefusesARequestIDThatDoesNotCount(t *testing.T) {
+	var node listening
+	got := javaProgram(t, `
+var twice = new CallOptions().withRequestId("order-17");
+try (var client = new IdnodeClient(List.of(args[0]))) {
+  for (var call : List.<Callable<?>>of(
+      () -> client.next("users/", new NextOptions().withCall(twice)), () -> client.next("", new NextOptions().withCall(twice)),
+      () -> client.next("users/7", new NextOptions().withCall(twice)), () -> client.identity("a").get(new ReadOptions().withCall(twice)),
+      () -> client.claims("", new ReadOptions().withCall(twice)), () -> client.series("a").confirm(List.of(), twice),
+      () -> client.snowflake("a", twice), () -> client.hilo("a", new RangeOptions().withCall(twice)))) {
+    try {
+      say("gave " + call.call());
+    } catch (InvalidException e) {
+      if (!e.reason().equals("INVALID_OPTION")) say(e);
+    }
+  }
+}`, node.serve(t, giveSeven))
+	if got != "" || len(node.asked) > 0 {
+		t.Errorf("after %d calls it says %s", len(node.asked), got)
 	}
 }
 
@@ -198,7 +242,7 @@ caller.interrupt();
 say(ended.take());
 System.exit(0);
 `, node.serve(t, silentOnceAsked()))
-	if want := "false true INTERRUPTED\nfalse true INTERRUPTED\ntrue true order-17\n"; got != want {
+	if want := "false true CANCELED\nfalse true CANCELED\ntrue true order-17\n"; got != want {
 		t.Errorf("the calls ended with\n%swant\n%s", got, want)
 	}
 }

@@ -2,8 +2,10 @@ package io.github.idnode;
 
 import static io.github.idnode.Background.MS;
 
+import java.io.InterruptedIOException;
 import java.lang.System.Logger.Level;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.locks.LockSupport;
@@ -113,8 +115,9 @@ final class Call<T> {
   private long left() { return Math.min(tryTimeout, deadline - System.nanoTime()); }
 
   private void note(Failure last) {
-    // A node that answered tells more than one that was not reached.
-    if (told == null || !last.problem.reason().equals("NO_ENDPOINT")) told = last;
+    // A node that answered tells more than one that was not reached, and an answer that was lost more than a time that was over.
+    var late = told != null && told.problem.reason().isEmpty() && last.getCause() instanceof InterruptedIOException;
+    if (told == null || !late && !List.of("NO_ENDPOINT", "DEADLINE_EXCEEDED").contains(last.problem.reason())) told = last;
     lost |= last.effect == Effect.UNKNOWN && kind.changes;
     unknown = lost || repeats && !last.decided();
     if (unknown && id != null && id.since() == null) id = new RequestId(id.id(), 0L);

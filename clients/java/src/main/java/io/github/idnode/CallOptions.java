@@ -9,7 +9,7 @@ import java.util.regex.Pattern;
  * @param timeout bounds the call with all its tries; null for the client's
  * @param database whose ids are given; null for the client's
  * @param requestId makes the call count once, however often it is made; null for one that the client makes. Calls that only
- *     read, those of a series, and those for server-side ids and GUIDs need none, and pass it over
+ *     read, those of a series, and those for server-side ids and GUIDs refuse it
  * @param traceparent the trace that the call is part of, as the W3C's Trace Context writes it; null for none
  */
 public record CallOptions(Duration timeout, String database, RequestId requestId, String traceparent) {

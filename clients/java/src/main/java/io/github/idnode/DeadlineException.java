@@ -1,4 +1,7 @@
 package io.github.idnode;
 
-/** The caller's time to wait for a HiLo range or a Snowflake id was over: none was taken. Or that of closing a client, with numbers to give back. */
+/**
+ * The time was over while the call waited for a HiLo range, a Snowflake id, a connection or the answer to a read: nothing was taken. Or that of
+ * closing a client, with numbers to give back.
+ */
 public final class DeadlineException extends IdnodeException { DeadlineException(Problem p) { super(p); } }

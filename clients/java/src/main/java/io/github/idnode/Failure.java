@@ -1,5 +1,6 @@
 package io.github.idnode;
 
+import java.io.InterruptedIOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -9,7 +10,7 @@ import java.util.Set;
 final class Failure extends Exception {
   // Reasons for which another node may do better.
   static final Set<String> NOT_HERE = Set.of("OVERLOADED", "CERTIFICATE_ENDED",
-      "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT", "OTHER_CLUSTER");
+      "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT", "OTHER_CLUSTER", "DEADLINE_EXCEEDED");
   final Problem problem;
   final boolean foreign; // What answered is no node of the cluster.
   final Effect effect;
@@ -60,6 +61,7 @@ final class Failure extends Exception {
   IdnodeException exception(boolean unknown, RequestId id, Throwable cause) {
     // It is not a node of idnode's, or a call whose repetition changes nothing that matters.
     var lost = problem.reason().isEmpty() && !unknown && effect != Effect.REFUSED;
+    if (lost && getCause() instanceof InterruptedIOException) return IdnodeException.of(Problem.LATE, false, cause);
     return IdnodeException.of(problem.with(lost ? "NO_ENDPOINT" : problem.reason(), id), unknown, cause);
   }
 }

@@ -343,7 +343,7 @@ public final class IdnodeClient implements AutoCloseable {
   private String database(CallOptions options) { return Objects.toString(options.database(), config.database()); }
 
   private <T> T handle(Map<List<String>, T> handles, List<String> key, CallOptions options, Predicate<T> closed, Supplier<T> made) {
-    if (options.requestId() != null) throw new IllegalArgumentException("a handle makes the request ids of its calls");
+    checkRequestId(false, options);
     return Background.locked(lock, () -> {
       if (closing) throw IdnodeException.of(Problem.CLOSED, false, null);
       return handles.compute(key, (k, had) -> had != null && !closed.test(had) ? had : made.get());
@@ -541,6 +541,7 @@ public final class IdnodeClient implements AutoCloseable {
   }
 
   <T> T call(long deadline, Call.Kind kind, String method, Map<String, ?> request, CallOptions options, Function<Answer, T> read) {
+    checkRequestId(kind.counted, options);
     return new Call<>(router, config, deadline, kind, method, request, options, read).make();
   }
 
@@ -558,6 +559,11 @@ public final class IdnodeClient implements AutoCloseable {
 
   static void checkCount(int n) {
     if (n < 1) throw new InvalidException(new Problem("it must be at least 1", "invalid_argument", "INVALID_COUNT", "count"));
+  }
+
+  private static void checkRequestId(boolean counted, CallOptions options) {
+    if (counted || options.requestId() == null) return;
+    throw new InvalidException(new Problem("a request id does not apply to this call", "invalid_argument", "INVALID_OPTION"));
   }
 
   private static void checkId(String id) {

@@ -2,7 +2,9 @@ package io.github.idnode;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.function.Function;
 
 /**
  * Why a call failed. The subclasses tell the cases apart that a program can act on.
@@ -10,6 +12,19 @@ import java.util.Optional;
  * @serial exclude
  */
 public class IdnodeException extends RuntimeException {
+  // By the reason. Of others the status code determines it.
+  private static final Map<String, Function<Problem, IdnodeException>> KINDS = Map.ofEntries(
+      Map.entry("OUTCOME_UNKNOWN", OutcomeUnknownException::new), Map.entry("NO_QUORUM", NoQuorumException::new),
+      Map.entry("LEADER_UNREACHABLE", NoQuorumException::new), Map.entry("NO_ENDPOINT", NoEndpointException::new),
+      Map.entry("OTHER_CLUSTER", OtherClusterException::new), Map.entry("CLIENT_CLOSED", ClosedException::new),
+      Map.entry("CANCELED", CallInterruptedException::new), Map.entry("DEADLINE_EXCEEDED", DeadlineException::new),
+      Map.entry("RATE_LIMITED", RateLimitedException::new), Map.entry("OVERLOADED", OverloadedException::new),
+      Map.entry("QUOTA", QuotaException::new), Map.entry("STORAGE_FULL", StorageFullException::new),
+      Map.entry("COUNTER_EXHAUSTED", ExhaustedException::new), Map.entry("CONCURRENCY", ConcurrencyException::new),
+      Map.entry("ID_CLAIMED", IdClaimedException::new), Map.entry("REQUEST_ID_REUSED", RequestIdReusedException::new),
+      Map.entry("REQUEST_ID_EXPIRED", RequestIdExpiredException::new), Map.entry("KEY_CONFLICT", KeyConflictException::new),
+      Map.entry("SERIES_SUSPENDED", SeriesSuspendedException::new), Map.entry("RESERVATION_EXPIRED", ReservationExpiredException::new),
+      Map.entry("PERMISSION_DENIED", PermissionDeniedException::new));
   final Problem problem;
   private boolean unknown;
   private List<String> ids = List.of();
@@ -20,15 +35,14 @@ public class IdnodeException extends RuntimeException {
   }
 
   static IdnodeException of(Problem p, boolean unknown, Throwable cause) {
-    var reason = Reason.of(p.reason());
-    if (unknown && reason != Reason.INTERRUPTED) reason = Reason.OUTCOME_UNKNOWN;
-    var e = reason.exception != null ? reason.exception.apply(p) : switch (p.code()) {
+    var reason = unknown && !p.reason().equals("CANCELED") ? "OUTCOME_UNKNOWN" : p.reason();
+    var e = KINDS.containsKey(reason) ? KINDS.get(reason).apply(p) : switch (p.code()) {
       case "not_found" -> new NotFoundException(p);
       case "invalid_argument" -> new InvalidException(p);
       default -> new IdnodeException(p);
     };
     e.initCause(cause);
-    e.unknown = unknown || reason == Reason.OUTCOME_UNKNOWN;
+    e.unknown = unknown || reason.equals("OUTCOME_UNKNOWN");
     return e;
   }
 
@@ -56,11 +70,12 @@ public class IdnodeException extends RuntimeException {
   public String code() { return problem.code(); }
 
   /**
-   * Why.
+   * Why, by the API's name, for example {@code ID_CLAIMED}. The client's own are {@code NO_ENDPOINT}, {@code DEADLINE_EXCEEDED},
+   * {@code CANCELED}, {@code CLIENT_CLOSED}, {@code INVALID_OPTION} and {@code WINDOW_EARLY}.
    *
-   * @return the reason
+   * @return the reason; empty if the answer named none
    */
-  public Reason reason() { return Reason.of(problem.reason()); }
+  public String reason() { return problem.reason(); }
 
   /**
    * The field of the request that is at fault; may be empty.
@@ -84,7 +99,7 @@ public class IdnodeException extends RuntimeException {
   public RequestId requestId() { return problem.requestId(); }
 
   /**
-   * How long the cluster asks the caller to wait, where it says so: {@link Reason#RATE_LIMITED}, {@link Reason#OVERLOADED}.
+   * How long the cluster asks the caller to wait, where it says so: {@code RATE_LIMITED}, {@code OVERLOADED}, {@code WINDOW_EARLY}.
    *
    * @return the pause, if any
    */

@@ -63,7 +63,7 @@ public final class Snowflake implements AutoCloseable {
 
   /**
    * Makes an id. It waits for a lease, for a window that begins later, and where the ids of the times up to now are used up.
-   * A window that begins later than the timeout allows is {@link Reason#WINDOW_EARLY}. After an exception, the next call tries again.
+   * A window that begins later than the timeout allows is {@code WINDOW_EARLY}. After an exception, the next call tries again.
    *
    * @return the id
    */
@@ -179,7 +179,7 @@ public final class Snowflake implements AutoCloseable {
       var request = lease.request(pool, "next", String.valueOf(next));
       client.call(deadline, Call.Kind.SERIES, "SnowflakeService/ReleaseWorker", request, options, answer -> true);
     } catch (IdnodeException e) {
-      if (e.reason() != Reason.LEASE_PASSED) throw e; // Else there is nothing to give back.
+      if (!e.reason().equals("LEASE_PASSED")) throw e; // Else there is nothing to give back.
     }
   }
 
