@@ -17,7 +17,7 @@ import { Worker } from "node:worker_threads";
 
 import * as idnode from "idnode";
 
-const { AbortError, Client, ClosedError, NoEndpointError, OutcomeUnknownError, OverloadedError, RateLimitedError } = idnode;
+const { AbortError, Client, ClosedError, DeadlineError, NoEndpointError, OutcomeUnknownError, OverloadedError, RateLimitedError } = idnode;
 const require = createRequire(import.meta.url);
 const { fromUrl } = require("./config.js");
 const { Router } = require("./router.js");
@@ -143,7 +143,7 @@ test("a signal that is aborted before a call ends it, and nothing is sent", asyn
     () => node.client.identity("invoices").next({ signal }), () => node.client.next("users/", { signal }), () => users.nextId({ signal }),
     () => users.nextIds(3, { signal }), () => node.client.series("bills").take(["a"], { signal }), () => node.client.claims("", { signal }).next(),
   ]) {
-    await assert.rejects(call(), (error) => error instanceof AbortError && error.name === "AbortError" && error.cause === "because" && error.reason === "");
+    await assert.rejects(call(), (error) => error instanceof AbortError && error.name === "AbortError" && error.cause === "because" && error.reason === "CANCELED");
   }
   assert.deepEqual(node.asked, []);
 });
@@ -237,7 +237,7 @@ test("a caller of a range that leaves does not end the fetch of the others", asy
   await node.holds(1);
   abort.abort();
   assert.ok(await left instanceof AbortError);
-  assert.ok(await late instanceof NoEndpointError);
+  assert.ok(await late instanceof DeadlineError);
   assert.deepEqual((await lateIds).ids, []);
   node.letGo();
   assert.deepEqual([await stays, await users.nextId()], ["users/1-A", "users/2-A"]);
@@ -555,7 +555,7 @@ test("a certificate that ended on a connection is another one on the next", asyn
   assert.equal(refused, 2);
   assert.ok(node.sockets > sockets);
   node.answer = () => ended;
-  await assert.rejects(node.client.identity("a").next({ timeout: 300 }), { code: "unauthenticated", reason: "CERTIFICATE_ENDED" });
+  await assert.rejects(node.client.identity("a").get({ timeout: 300 }), { code: "unauthenticated", reason: "CERTIFICATE_ENDED" });
 });
 
 test("a file of TLS that is empty, wrong or cut off is refused, or leaves what it had before", async (t) => {
@@ -614,7 +614,27 @@ test("a timeout is a number of milliseconds", async (t) => {
 test("the timeout of a call goes before that of the client", async (t) => {
   const node = await Node.start(t);
   node.hold = () => true;
-  await assert.rejects(node.client.identity("a").next({ timeout: 20 }), { name: /OutcomeUnknownError|NoEndpointError/ });
+  await assert.rejects(node.client.identity("a").next({ timeout: 20 }), { name: /OutcomeUnknownError|DeadlineError|NoEndpointError/ });
+});
+
+test("a read of a node that does not answer in time ends with its time, and of one that is not reached otherwise", async (t) => {
+  const node = await Node.start(t);
+  await node.client.next("users/");
+  node.hold = () => true;
+  const read = (client) => client.identity("a").get({ timeout: 20 });
+  await assert.rejects(read(node.client), { name: "DeadlineError", code: "deadline_exceeded", reason: "DEADLINE_EXCEEDED" });
+  await assert.rejects(read(new Client(["127.0.0.1:1"])), { name: "NoEndpointError", code: "unavailable", reason: "NO_ENDPOINT" });
+});
+
+test("what a node answered before the time of a read was over tells more than the time", async (t) => {
+  const clock = stop(t);
+  const node = await Node.start(t);
+  node.answer = () => {
+    node.hold = () => clock.go(6000) ?? true;
+    return [{ code: "unavailable", message: "no", details: [{ debug: { domain: "idnode", reason: "NO_QUORUM" } }] }, 503];
+  };
+  await assert.rejects(node.client.identity("a").get({ timeout: 5000 }), { name: "NoQuorumError", reason: "NO_QUORUM" });
+  assert.equal(node.asked.length, 2);
 });
 
 test("a call whose time is over before its node can be asked is not sent", async (t) => {
@@ -625,7 +645,7 @@ test("a call whose time is over before its node can be asked is not sent", async
     clock.go(6000);
     give(STATUS);
   };
-  await assert.rejects(call({ timeout: 5000 }), (error) => error instanceof NoEndpointError && error.reason === "NO_ENDPOINT");
+  await assert.rejects(call({ timeout: 5000 }), (error) => error instanceof DeadlineError && error.reason === "DEADLINE_EXCEEDED");
   assert.equal(node.asked.length, 0);
   node.status = (give) => give(STATUS);
   node.hold = () => true;
@@ -840,7 +860,7 @@ test("callers share an acquisition, which the abort of one, or a close, does not
   await node.holds(1);
   abort.abort();
   assert.ok(await left instanceof AbortError);
-  assert.ok(await late instanceof NoEndpointError);
+  assert.ok(await late instanceof DeadlineError);
   const ended = orders.nextId().catch((error) => error);
   const closed = orders.close();
   assert.ok(await ended instanceof ClosedError);

@@ -28,6 +28,7 @@ const copyOf = (error) => Object.assign(new error.constructor(error.message, { c
 class OutcomeUnknownError extends IdnodeError {}
 class NoQuorumError extends IdnodeError {}
 class NoEndpointError extends IdnodeError {}
+class DeadlineError extends IdnodeError {}
 class OtherClusterError extends IdnodeError {}
 class OverloadedError extends IdnodeError {}
 class StorageFullError extends IdnodeError {}
@@ -49,7 +50,7 @@ class AbortError extends IdnodeError {}
 
 const BY_REASON = {
   OUTCOME_UNKNOWN: OutcomeUnknownError, NO_QUORUM: NoQuorumError, LEADER_UNREACHABLE: NoQuorumError, NO_ENDPOINT: NoEndpointError,
-  OTHER_CLUSTER: OtherClusterError,
+  DEADLINE_EXCEEDED: DeadlineError, OTHER_CLUSTER: OtherClusterError,
   OVERLOADED: OverloadedError, STORAGE_FULL: StorageFullError, QUOTA: QuotaError, RATE_LIMITED: RateLimitedError,
   COUNTER_EXHAUSTED: ExhaustedError, CONCURRENCY: ConcurrencyError, ID_CLAIMED: IdClaimedError,
   REQUEST_ID_REUSED: RequestIdReusedError, REQUEST_ID_EXPIRED: RequestIdExpiredError,
@@ -60,14 +61,15 @@ const BY_CODE = { not_found: NotFoundError, invalid_argument: InvalidError };
 
 const closedError = () => new ClosedError("the client or the handle is closed", { code: "canceled", reason: "CLIENT_CLOSED" });
 const aborted = (signal, unknown, requestId) =>
-  new AbortError("the caller's signal ended the call", { code: "canceled", reason: unknown ? "OUTCOME_UNKNOWN" : "", requestId, cause: signal.reason });
+  new AbortError("the caller's signal ended the call", { code: "canceled", reason: unknown ? "OUTCOME_UNKNOWN" : "CANCELED", requestId, cause: signal.reason });
+const lateError = (what) => new DeadlineError(`no ${what} came in time`, { code: "deadline_exceeded", reason: "DEADLINE_EXCEEDED" });
 const invalid = (reason, field, message) => new InvalidError(message, { code: "invalid_argument", reason, field });
 
-// A failed try.
+// A failed try. With late it is one of a node that was reached, and did not answer in time.
 class Failure extends Error {
   constructor(message, code, reason = "", foreign = false, cause = undefined) {
     super(message, { cause });
-    Object.assign(this, { code, reason, foreign, field: "", pause: 0 });
+    Object.assign(this, { code, reason, foreign, field: "", pause: 0, late: code === "deadline_exceeded" });
   }
 
   // What the try may have done: "nothing", which is "unknown", or "refused" for good.
@@ -80,6 +82,12 @@ class Failure extends Error {
     return ["invalid_argument", "permission_denied", "unauthenticated"].includes(this.code) ? "refused" : "unknown";
   }
 
+  // A node that answered tells more than one that was late, and that more than one that was not reached.
+  get tells() {
+    if (this.late) return 1;
+    return this.reason === "NO_ENDPOINT" ? 0 : 2;
+  }
+
   // Whether the state of the cluster refused the call, and not a node before it came there.
   get decided() {
     return this.reason !== "" && this.effect === "refused" && !["resource_exhausted", "permission_denied"].includes(this.code);
@@ -87,9 +95,11 @@ class Failure extends Error {
 
   error(unknown, requestId) {
     // It is not a node of idnode's, or a call whose repetition changes nothing that matters.
-    const reason = !this.reason && !unknown && this.effect !== "refused" ? "NO_ENDPOINT" : this.reason;
-    const Kind = unknown ? OutcomeUnknownError : BY_REASON[reason] ?? BY_CODE[this.code] ?? IdnodeError;
-    return new Kind(this.message, { code: this.code, reason, field: this.field, requestId, retryAfter: this.pause || undefined, cause: this.cause });
+    let { code, reason } = this;
+    if (!reason && !unknown && this.effect !== "refused") reason = "NO_ENDPOINT";
+    if (reason === "NO_ENDPOINT" && this.late) [code, reason] = ["deadline_exceeded", "DEADLINE_EXCEEDED"];
+    const Kind = unknown ? OutcomeUnknownError : BY_REASON[reason] ?? BY_CODE[code] ?? IdnodeError;
+    return new Kind(this.message, { code, reason, field: this.field, requestId, retryAfter: this.pause || undefined, cause: this.cause });
   }
 
   // Reads the answer to a call that a node, or something before it, refused.
@@ -100,7 +110,7 @@ class Failure extends Error {
     try {
       const { code, message = "", details = [] } = JSON.parse(body);
       if (typeof code !== "string") return failure;
-      Object.assign(failure, { code, message });
+      Object.assign(failure, { code, message, late: code === "deadline_exceeded" });
       for (const { debug = {} } of details) {
         if (debug.domain === "idnode") Object.assign(failure, { reason: debug.reason, foreign: debug.reason === "OTHER_CLUSTER" });
         for (const violation of debug.fieldViolations ?? []) failure.field = violation.field;
@@ -114,8 +124,8 @@ class Failure extends Error {
 }
 
 module.exports = {
-  IdnodeError, OutcomeUnknownError, NoQuorumError, NoEndpointError, OtherClusterError, OverloadedError, StorageFullError, QuotaError,
-  RateLimitedError, ExhaustedError, ConcurrencyError, IdClaimedError, KeyConflictError, SeriesSuspendedError, ReservationExpiredError,
+  IdnodeError, OutcomeUnknownError, NoQuorumError, NoEndpointError, DeadlineError, OtherClusterError, OverloadedError, StorageFullError,
+  QuotaError, RateLimitedError, ExhaustedError, ConcurrencyError, IdClaimedError, KeyConflictError, SeriesSuspendedError, ReservationExpiredError,
   RequestIdReusedError, RequestIdExpiredError, PermissionDeniedError, NotFoundError, InvalidError, ClosedError, AbortError,
-  Failure, copyOf, closedError, aborted, invalid,
+  Failure, copyOf, closedError, lateError, aborted, invalid,
 };

@@ -40,8 +40,10 @@ export class IdnodeError extends Error {
 export class OutcomeUnknownError extends IdnodeError {}
 /** The cluster has no leader, or no majority. Nothing happened. */
 export class NoQuorumError extends IdnodeError {}
-/** No node answered. Nothing happened. */
+/** No node could be reached. Nothing happened. */
 export class NoEndpointError extends IdnodeError {}
+/** The time was over before an answer, a range or a lease came. Nothing happened. */
+export class DeadlineError extends IdnodeError {}
 /** The nodes that answer are of another cluster than the client, or the endpoints are of two. Nothing happened. */
 export class OtherClusterError extends IdnodeError {}
 /** There are too many calls. Nothing happened. */
@@ -78,7 +80,7 @@ export class InvalidError extends IdnodeError {}
 export class ClosedError extends IdnodeError {}
 /**
  * The caller's signal ended the call: code is "canceled", cause the signal's reason. If reason is "OUTCOME_UNKNOWN", a try may
- * have taken effect: the same call with requestId counts once. Otherwise nothing happened.
+ * have taken effect: the same call with requestId counts once. Otherwise reason is "CANCELED", and nothing happened.
  */
 export class AbortError extends IdnodeError {}
 

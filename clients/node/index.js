@@ -16,10 +16,10 @@ const { inspect } = require("node:util");
 const { basename } = require("node:path");
 const { randomUUID } = require("node:crypto");
 const {
-  IdnodeError, OutcomeUnknownError, NoQuorumError, NoEndpointError, OtherClusterError, OverloadedError, StorageFullError, QuotaError,
-  RateLimitedError, ExhaustedError, ConcurrencyError, IdClaimedError, KeyConflictError, SeriesSuspendedError, ReservationExpiredError,
+  IdnodeError, OutcomeUnknownError, NoQuorumError, NoEndpointError, DeadlineError, OtherClusterError, OverloadedError, StorageFullError,
+  QuotaError, RateLimitedError, ExhaustedError, ConcurrencyError, IdClaimedError, KeyConflictError, SeriesSuspendedError, ReservationExpiredError,
   RequestIdReusedError, RequestIdExpiredError, PermissionDeniedError, NotFoundError, InvalidError, ClosedError, AbortError,
-  Failure, copyOf, closedError, aborted, invalid,
+  Failure, copyOf, closedError, lateError, aborted, invalid,
 } = require("./errors.js");
 const {
   ASYNC_DISPOSE, SLICE, now, checkCount, checkNone, checkTime, checkSignal, integer, within, wait, sleep, othersTurn, patience, many,
@@ -285,9 +285,9 @@ class Client {
         if (!(failure instanceof Failure)) throw failure;
         last = failure;
       }
-      // A node that answered tells more than one that was not reached.
-      if (!told || last.reason !== "NO_ENDPOINT") told = last;
-      lost ||= last.effect === "unknown" && (changes || requestId !== undefined);
+      const matters = last.effect === "unknown" && (changes || requestId !== undefined);
+      if (!told || matters || last.tells === 2 || last.tells > told.tells) told = last;
+      lost ||= matters;
       unknown = lost || (repeats && !last.decided);
       if (requestId && unknown) requestId = { ...requestId, since: requestId.since ?? "0" };
       tell(last);
@@ -326,7 +326,9 @@ class Client {
       // Whatever it is, it gets no call.
       if (!this.#router.own() || !node.greeted) await this.#router.greet(node, left(), bounds);
       const own = this.#router.own();
-      if (!own || left() <= 0) throw new Failure(`${node.address} did not say in time of which cluster it is`, "unavailable", "NO_ENDPOINT");
+      if (!own || left() <= 0) {
+        throw Object.assign(new Failure(`${node.address} did not say in time of which cluster it is`, "unavailable", "NO_ENDPOINT"), { late: left() <= 0 });
+      }
       ready();
       const [got, index] = await node.call(method, request, left(), (answer) => [read(answer), BigInt(answer.logIndex)], bounds, own);
       node.suspectUntil = 0;
@@ -538,7 +540,7 @@ class HiLo {
     if (signal?.aborted) throw aborted(signal);
     const number = this.#take();
     if (number) return number;
-    const late = () => (signal?.aborted ? aborted(signal) : new NoEndpointError("no range came in time", { code: "unavailable", reason: "NO_ENDPOINT" }));
+    const late = () => (signal?.aborted ? aborted(signal) : lateError("range"));
     const waiting = wait(this.#waiting, deadline - now(), signal, late);
     this.#fetch();
     return waiting;
@@ -627,7 +629,7 @@ const left = (range) => range !== undefined && range.next <= range.high;
 
 module.exports = {
   Client, collectionOf,
-  IdnodeError, OutcomeUnknownError, NoQuorumError, NoEndpointError, OtherClusterError, OverloadedError, StorageFullError, QuotaError,
-  RateLimitedError, ExhaustedError, ConcurrencyError, IdClaimedError, KeyConflictError, SeriesSuspendedError, ReservationExpiredError,
+  IdnodeError, OutcomeUnknownError, NoQuorumError, NoEndpointError, DeadlineError, OtherClusterError, OverloadedError, StorageFullError,
+  QuotaError, RateLimitedError, ExhaustedError, ConcurrencyError, IdClaimedError, KeyConflictError, SeriesSuspendedError, ReservationExpiredError,
   RequestIdReusedError, RequestIdExpiredError, PermissionDeniedError, NotFoundError, InvalidError, ClosedError, AbortError,
 };

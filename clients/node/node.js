@@ -145,14 +145,19 @@ class Node {
       const request = this.#request({ ...this.#options, path: `/idnode.v1.${method}`, headers });
       let connected = request.reusedSocket;
       if (!connected) request.once("socket", (socket) => socket.once(this.#connected, () => { connected = true; }));
+      let late = false;
       const give = (message) => request.destroy(new Error(message));
+      const giveUp = (message) => {
+        late = connected;
+        give(message);
+      };
       const leave = onAbort(signal, () => give("the caller's signal"));
       if (signal?.aborted) give("the caller's signal");
-      const silent = () => give("the node is silent");
+      const silent = () => giveUp("the node is silent");
       if (watched) silent.place = this.#watched.push(silent) - 1;
       const check = async () => {
         const age = now() - begin;
-        if (age >= timeout) return give("no answer in time");
+        if (age >= timeout) return giveUp("no answer in time");
         if (!connected && age >= CONNECT_TIMEOUT) return give("no connection in time");
         timer = setTimeout(check, Math.min(SLOW, timeout - age));
         if (watched && await this.#router.silent(this)) silent();
@@ -174,7 +179,8 @@ class Node {
           this.#router.unanswered(begin);
         }
         // What is no HTTP, or no TLS, at all.
-        reject(new Failure(`${what}: ${error.message}`, "unavailable", reason, !alert && /^(HPE_INVALID|ERR_SSL|EPROTO)/.test(error.code), error));
+        const foreign = !alert && /^(HPE_INVALID|ERR_SSL|EPROTO)/.test(error.code);
+        reject(Object.assign(new Failure(`${what}: ${error.message}`, "unavailable", reason, foreign, error), { late }));
       };
       request.on("error", fail);
       request.on("response", (response) => {

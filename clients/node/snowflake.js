@@ -5,7 +5,7 @@
 
 "use strict";
 
-const { IdnodeError, NoEndpointError, NotFoundError, copyOf, closedError, aborted } = require("./errors.js");
+const { IdnodeError, NotFoundError, copyOf, closedError, lateError, aborted } = require("./errors.js");
 const { ASYNC_DISPOSE, now, checkCount, integer, within, wait, patience, many } = require("./waiting.js");
 
 const MOST = 10_000; // Ids of one call.
@@ -71,7 +71,7 @@ class Snowflake {
     const late = () => {
       if (this.#waiting.size === 1) this.#timer?.unref(); // Nobody waits any more.
       if (signal?.aborted) return aborted(signal);
-      return this.#timer ? this.#early() : new NoEndpointError("no lease came in time", { code: "unavailable", reason: "NO_ENDPOINT" });
+      return this.#timer ? this.#early() : lateError("lease");
     };
     const waiting = wait(this.#waiting, deadline - now(), signal, late);
     this.#timer?.ref();

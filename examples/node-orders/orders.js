@@ -2,10 +2,10 @@
 
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
-import { Client, NoEndpointError, NoQuorumError, OutcomeUnknownError, OverloadedError } from "idnode";
+import { Client, DeadlineError, NoEndpointError, NoQuorumError, OutcomeUnknownError, OverloadedError } from "idnode";
 import { Books } from "./books.js";
 
-const NOT_NOW = [NoEndpointError, NoQuorumError, OutcomeUnknownError, OverloadedError];
+const NOT_NOW = [DeadlineError, NoEndpointError, NoQuorumError, OutcomeUnknownError, OverloadedError];
 const ids = Client.fromEnv();
 const books = await Books.open(process.env.BOOKS ?? "orders.jsonl");
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -236,7 +237,7 @@ func converse(t *testing.T, c testCase, calls func(*script) []outcome) {
 // than expected.
 func endedEarly(c testCase, got []outcome) bool {
 	for i, want := range c.Calls[:min(len(got), len(c.Calls))] {
-		if e := got[i].Error; e != nil && (e.Type == "OutcomeUnknown" || e.Type == "NoEndpoint") && !reflect.DeepEqual(e, want.Error) {
+		if e := got[i].Error; e != nil && slices.Contains([]string{"OutcomeUnknown", "NoEndpoint", "Deadline"}, e.Type) && !reflect.DeepEqual(e, want.Error) {
 			return true
 		}
 	}
