@@ -521,7 +521,7 @@ func TestCallsOfEveryKind(t *testing.T) {
 			t.Error(diff, err)
 		}
 		blocks, err := c.NextBlocks(ctx, "orders|", 100)
-		if diff := cmp.Diff([]client.Block{{Prefix: "orders/", First: 4, Last: 103}}, blocks); diff != "" || err != nil {
+		if diff := cmp.Diff([]client.IDBlock{{Prefix: "orders/", First: 4, Last: 103}}, blocks); diff != "" || err != nil {
 			t.Error(diff, err)
 		}
 		if id, err := c.NextUUID7(ctx); err != nil || id != "019f0c2d-0000-7000-8000-000000000000" {

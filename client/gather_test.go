@@ -55,14 +55,14 @@ func sharing(t *testing.T, round time.Duration, test func(r *rig)) {
 	})
 }
 
-func (r *rig) take(_ context.Context, _ sourceKey, n int, _ string) ([]Values, error) {
+func (r *rig) take(_ context.Context, _ sourceKey, n int, _ string) ([]ValueBlock, error) {
 	r.counter.Lock()
 	first := r.last + 1
 	r.last += int64(n)
 	r.calls = append(r.calls, departure{time.Since(r.made), n})
 	r.counter.Unlock()
 	time.Sleep(r.round())
-	return []Values{{First: first, Last: first + int64(n) - 1}}, nil
+	return []ValueBlock{{First: first, Last: first + int64(n) - 1}}, nil
 }
 
 func (r *rig) next(ctx context.Context) (int64, error) {
@@ -248,7 +248,7 @@ func TestSharedValueAtTheDeadline(t *testing.T) {
 		synctest.Wait()
 		r.mu.Lock() // The caller needs it to leave.
 		cancel()
-		r.board(orders, r.open[orders]).hand([]Values{{First: 7, Last: 7}})
+		r.board(orders, r.open[orders]).hand([]ValueBlock{{First: 7, Last: 7}})
 		r.mu.Unlock()
 		if err := <-ended; err != nil || value != 7 {
 			t.Errorf("the value was dropped: %d, %v", value, err)

@@ -20,8 +20,8 @@ type Identity struct {
 // no call: an identity exists once a value was taken.
 func (c *Client) Identity(name string) Identity { return Identity{client: c, name: name} }
 
-// Values are the identity values from First to Last, both included.
-type Values struct{ First, Last int64 }
+// ValueBlock has the values of an identity from First to Last, both included.
+type ValueBlock struct{ First, Last int64 }
 
 // Next takes the next value. Concurrent callers of the same identity may take their values in
 // one call; see [Config].Unshared.
@@ -31,7 +31,7 @@ func (i Identity) Next(ctx context.Context, opts ...Option) (int64, error) {
 
 // NextN takes the next n values, 1 to 1,000,000: one block, or several if claimed ids are in
 // between.
-func (i Identity) NextN(ctx context.Context, n int, opts ...Option) ([]Values, error) {
+func (i Identity) NextN(ctx context.Context, n int, opts ...Option) ([]ValueBlock, error) {
 	o := i.client.options(opts, hasSeparator|hasRequestID)
 	if n < 1 {
 		return nil, invalidField("INVALID_COUNT", "count", "it must be at least 1")
@@ -46,7 +46,7 @@ func (i Identity) NextN(ctx context.Context, n int, opts ...Option) ([]Values, e
 	if err != nil {
 		return nil, err
 	}
-	return []Values{{First: value, Last: value}}, nil
+	return []ValueBlock{{First: value, Last: value}}, nil
 }
 
 // nextValue takes one value of an identity, in a shared call if possible.
@@ -102,7 +102,7 @@ func (c *Client) valueAt(ctx context.Context, name string, ref sharedRef, o opti
 }
 
 // takeValues takes n values in one call.
-func (c *Client) takeValues(ctx context.Context, name string, n int, o options) ([]Values, error) {
+func (c *Client) takeValues(ctx context.Context, name string, n int, o options) ([]ValueBlock, error) {
 	req := &idnodev1.NextIdentityRequest{
 		Database: o.database, Name: name, Count: int64(n), Separator: o.separator, RequestId: o.newRequestID(),
 	}
@@ -110,9 +110,9 @@ func (c *Client) takeValues(ctx context.Context, name string, n int, o options) 
 	if err != nil {
 		return nil, err
 	}
-	var blocks []Values
+	var blocks []ValueBlock
 	for _, b := range r.GetBlocks() {
-		blocks = append(blocks, Values{First: b.GetFirst(), Last: b.GetLast()})
+		blocks = append(blocks, ValueBlock{First: b.GetFirst(), Last: b.GetLast()})
 	}
 	if len(blocks) == 0 {
 		return nil, malformed("an answer without values")

@@ -66,7 +66,7 @@ func (c *Client) NextUUID7(ctx context.Context, opts ...Option) (string, error) 
 }
 
 // NextBlocks is NextN without writing out the ids, for identities and server-side ids only.
-func (c *Client) NextBlocks(ctx context.Context, template string, n int, opts ...Option) ([]Block, error) {
+func (c *Client) NextBlocks(ctx context.Context, template string, n int, opts ...Option) ([]IDBlock, error) {
 	r, err := c.generate(ctx, template, n, true, opts)
 	if err != nil {
 		return nil, err
@@ -103,8 +103,8 @@ func (c *Client) generate(ctx context.Context, template string, n int, blocks bo
 	return invoke(ctx, c, o, anywhere, (*api).Generate, req)
 }
 
-// Block is consecutive ids: Prefix + number + Suffix for First ≤ number ≤ Last.
-type Block struct {
+// IDBlock is consecutive ids: Prefix + number + Suffix for First ≤ number ≤ Last.
+type IDBlock struct {
 	Prefix      string
 	First, Last int64
 	// Width is the least number of digits; zeros fill them.
@@ -113,10 +113,10 @@ type Block struct {
 }
 
 // Len returns the number of ids in the block.
-func (b Block) Len() int64 { return b.Last - b.First + 1 }
+func (b IDBlock) Len() int64 { return b.Last - b.First + 1 }
 
 // ID returns the id of a number of the block.
-func (b Block) ID(number int64) string {
+func (b IDBlock) ID(number int64) string {
 	var digits [20]byte
 	text := strconv.AppendInt(digits[:0], number, 10)
 	id := make([]byte, 0, len(b.Prefix)+max(b.Width, len(text))+len(b.Suffix))
@@ -128,7 +128,7 @@ func (b Block) ID(number int64) string {
 }
 
 // IDs yields the ids in order.
-func (b Block) IDs() iter.Seq[string] {
+func (b IDBlock) IDs() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range b.Len() {
 			if !yield(b.ID(b.First + i)) {
@@ -138,10 +138,10 @@ func (b Block) IDs() iter.Seq[string] {
 	}
 }
 
-func blocksOf(r *idnodev1.GenerateResponse) []Block {
-	var blocks []Block
+func blocksOf(r *idnodev1.GenerateResponse) []IDBlock {
+	var blocks []IDBlock
 	for _, b := range r.GetBlocks() {
-		blocks = append(blocks, Block{
+		blocks = append(blocks, IDBlock{
 			Prefix: b.GetPrefix(), First: b.GetFirst(), Last: b.GetLast(),
 			Width: int(b.GetWidth()), Suffix: b.GetSuffix(),
 		})

@@ -11,8 +11,8 @@ import (
 
 // Convention overrides RavenDB's conventions for ids of one Go type (see IDFor).
 type Convention struct {
-	// Collection replaces the plural of the type's name as the collection's name. The id's
-	// prefix follows from it: see CollectionPrefix.
+	// Collection replaces the plural of the type's name as the collection's name. The tag
+	// follows from it: see CollectionTag.
 	Collection string
 	// Separator replaces "/".
 	Separator string
@@ -22,7 +22,7 @@ type Convention struct {
 
 // IDFor returns the next id for a document of type T, by the conventions of
 // RavenDB's clients: the collection is the plural of the type's short name
-// (Company → Companies), the prefix follows from it (→ "companies"), and the
+// (Company → Companies), the tag follows from it (→ "companies"), and the
 // number comes from the collection's HiLo handle: "companies/1-A".
 // Config.Conventions overrides this by type.
 func IDFor[T any](ctx context.Context, c *Client) (string, error) {
@@ -96,7 +96,7 @@ func (c *Client) idFor(ctx context.Context, t reflect.Type) (string, error) {
 		}
 		conv.Collection = c.plurals().Plural(name)
 	}
-	h := c.HiLo(CollectionPrefix(conv.Collection), WithSeparator(conv.Separator))
+	h := c.HiLo(CollectionTag(conv.Collection), WithSeparator(conv.Separator))
 	c.byType.Store(t, h)
 	return h.NextID(ctx)
 }
@@ -109,10 +109,10 @@ func usable(id string) error {
 	return nil
 }
 
-// CollectionPrefix returns the HiLo tag of a collection, which is also the id's prefix: the
-// name in lower case if it has at most one capital letter (Users → users), otherwise
-// unchanged (OrderLines).
-func CollectionPrefix(collection string) string {
+// CollectionTag returns the HiLo tag of a collection, with which its ids begin too: the name in
+// lower case if it has at most one capital letter (Companies → companies), otherwise unchanged
+// (OrderLines). The collection of a type is the plural of its name: Companies for Company.
+func CollectionTag(collection string) string {
 	capitals := 0
 	for _, r := range collection {
 		if unicode.IsUpper(r) {

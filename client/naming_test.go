@@ -126,23 +126,23 @@ func TestFillID(t *testing.T) {
 	}
 }
 
-func TestCollectionPrefix(t *testing.T) {
+func TestCollectionTag(t *testing.T) {
 	for collection, want := range map[string]string{
 		"Users": "users", "OrderLines": "OrderLines", "people": "people", "": "",
 		"X": "x", "HTTPServers": "HTTPServers", "Öle": "öle", "orderLines": "orderlines",
 	} {
-		if got := client.CollectionPrefix(collection); got != want {
+		if got := client.CollectionTag(collection); got != want {
 			t.Errorf("%q gives %q, want %q", collection, got, want)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[A-Za-z0-9]{0,20}`).Draw(t, "collection")
-		got := client.CollectionPrefix(name)
+		got := client.CollectionTag(name)
 		capitals := strings.IndexFunc(name, unicode.IsUpper) != strings.LastIndexFunc(name, unicode.IsUpper)
 		if !strings.EqualFold(got, name) || capitals && got != name || !capitals && got != strings.ToLower(name) {
 			t.Fatalf("%q gives %q", name, got)
 		}
-		if client.CollectionPrefix(got) != got {
+		if client.CollectionTag(got) != got {
 			t.Fatalf("%q changes when it is done twice", name)
 		}
 	})

@@ -39,7 +39,7 @@ const (
 type shares struct {
 	// take takes n values within the context; start runs a goroutine that the Client waits
 	// for; newest returns the newest log index seen of a database's cluster.
-	take   func(ctx context.Context, key sourceKey, n int, id string) ([]Values, error)
+	take   func(ctx context.Context, key sourceKey, n int, id string) ([]ValueBlock, error)
 	start  func(func()) error
 	newest func(database string) uint64
 	// traceparent returns the span of a caller.
@@ -54,7 +54,7 @@ type shares struct {
 
 func (c *Client) newShares() *shares {
 	return &shares{
-		take: func(ctx context.Context, key sourceKey, n int, id string) ([]Values, error) {
+		take: func(ctx context.Context, key sourceKey, n int, id string) ([]ValueBlock, error) {
 			return c.takeValues(ctx, key.name, n, options{database: key.database, separator: key.separator, requestID: id})
 		},
 		newest:      func(database string) uint64 { return c.router(database).newest.Load() },
@@ -255,7 +255,7 @@ func (s *shares) run(key sourceKey, b *sharedBlock) {
 }
 
 // hand gives each ticket its value.
-func (b *sharedBlock) hand(blocks []Values) {
+func (b *sharedBlock) hand(blocks []ValueBlock) {
 	rest := b.tickets
 	for _, v := range blocks {
 		for value := v.First; value <= v.Last && len(rest) > 0; value++ {
@@ -326,7 +326,7 @@ func parseShared(requestID string) (sharedRef, bool) {
 }
 
 // valueAt returns the value at a position in blocks; false if they have fewer.
-func valueAt(blocks []Values, index int) (int64, bool) {
+func valueAt(blocks []ValueBlock, index int) (int64, bool) {
 	for _, b := range blocks {
 		if n := b.Last - b.First + 1; int64(index) >= n {
 			index -= int(n)

@@ -323,7 +323,7 @@ func TestConformanceGo(t *testing.T) {
 	t.Run("types", func(t *testing.T) {
 		words := pluralize.NewClient()
 		for name, collection := range types(t) {
-			if got := client.CollectionPrefix(words.Plural(name)); got != collection {
+			if got := client.CollectionTag(words.Plural(name)); got != collection {
 				t.Errorf("%s is kept in %s, want %s", name, got, collection)
 			}
 		}

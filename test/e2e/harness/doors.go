@@ -88,13 +88,13 @@ func (d clientDoor) do(ctx context.Context, op *history.Op, token *[]byte) (err 
 	switch op.Kind {
 	case history.Next:
 		// By the same call as over plain gRPC, which a repeat there must be.
-		var values []goclient.Values
+		var values []goclient.ValueBlock
 		values, err = d.c.Identity(op.Name).NextN(ctx, int(op.Count), opts...)
 		for _, v := range values {
 			op.Blocks = append(op.Blocks, history.Block{First: v.First, Last: v.Last})
 		}
 	case history.Etag:
-		var blocks []goclient.Block
+		var blocks []goclient.IDBlock
 		blocks, err = d.c.NextBlocks(ctx, "users/", int(op.Count), opts...)
 		for _, b := range blocks {
 			op.Blocks = append(op.Blocks, history.Block{First: b.First, Last: b.Last})
