@@ -86,9 +86,10 @@ func (s *State) use(c *contents) {
 // Apply applies the entry at index and returns one result per group, in order. The
 // results are shared with the state and must not be changed. The entry is not kept.
 //
-// An error means that the entry was not applied at all and that the node must stop:
-// *raftlog.UnknownFormatError, or an error that wraps ErrCorrupt, ErrWrongCluster or ErrOrder. A
-// refused operation is not an error: its result has the refusal.
+// An error means that the node must stop, and that the entry does not count as applied:
+// *raftlog.UnknownFormatError, also where the entry raised the format beyond MaxFormat, as rules
+// that this program does not know count from there on; or an error that wraps ErrCorrupt,
+// ErrWrongCluster or ErrOrder. A refused operation is not an error: its result has the refusal.
 func (s *State) Apply(index uint64, entry []byte) ([]raftlog.GroupResult, error) {
 	e, err := raftlog.DecodeEntry(entry, s.cfg.MaxFormat)
 	if errors.Is(err, raftlog.ErrCorrupt) {
@@ -110,6 +111,9 @@ func (s *State) apply(index uint64, e *raftlog.Entry) ([]raftlog.GroupResult, er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	results, err := s.contents.apply(index, e)
+	if err == nil && s.contents.format > s.cfg.MaxFormat {
+		return nil, &raftlog.UnknownFormatError{What: "log from here on", Format: s.contents.format, Known: s.cfg.MaxFormat}
+	}
 	s.publishRoles()
 	return results, err
 }

@@ -44,6 +44,21 @@ func TestAnEntryOfANewerFormatChangesNothing(t *testing.T) {
 	}
 }
 
+// TestARaiseBeyondTheProgramMakesTheNodeStop: what follows it, also in its own entry, has rules that the
+// program does not know.
+func TestARaiseBeyondTheProgramMakesTheNodeStop(t *testing.T) {
+	l := newLog(t)
+	m := testMember("A")
+	m.LogFormat = laterFormat
+	l.mustApplied(l.raw(bootstrapOperation(testCluster, []*raftlogv1.Member{m})))
+	raise := raftlog.Group{Operations: [][]byte{formatRaiseOperation(laterFormat), encodeOperation(opNext("users", 1))}}
+	_, err := l.state.Apply(l.index+1, l.encode(raise))
+	var unknown *raftlog.UnknownFormatError
+	if !errors.As(err, &unknown) || unknown.Format != laterFormat || l.state.AppliedIndex() != l.index {
+		t.Fatalf("got %v, applied to %d", err, l.state.AppliedIndex())
+	}
+}
+
 func TestEntriesThatMakeTheNodeStop(t *testing.T) {
 	l := newFormedLog(t)
 	good := l.encode(raftlog.Group{Operations: [][]byte{encodeOperation(opNext("users", 1))}})

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/exactproto"
 	"github.com/idnode/idnode/internal/wire"
 	"github.com/idnode/idnode/series"
 )
@@ -176,11 +177,15 @@ func (o *Operation) Confirms() (confirms bool) {
 // Enters reports whether a SeriesTake enters a number that a document has already.
 func (o *Operation) Enters() bool { return o.Kind == KindSeriesTake && o.isSet(seriesTakeNumber) }
 
-// DecodePayload decodes the payload into the message of the operation's kind. Unknown
-// fields are refused, but not those of a member in it, which may run a newer program. The
-// error is ErrMalformed.
+// DecodePayload decodes the payload into the message of the operation's kind. Unknown fields
+// are refused at any depth, but those of a member, which may run a newer program. The error is
+// ErrMalformed.
 func (o *Operation) DecodePayload(m proto.Message) error {
-	if err := proto.Unmarshal(o.Payload, m); err != nil || len(m.ProtoReflect().GetUnknown()) > 0 {
+	decode := exactproto.Unmarshal
+	if o.Kind == KindBootstrap || o.Kind == KindMemberAdd || o.Kind == KindMemberAnnounce {
+		decode = proto.Unmarshal
+	}
+	if err := decode(o.Payload, m); err != nil || len(m.ProtoReflect().GetUnknown()) > 0 {
 		return ErrMalformed
 	}
 	return nil

@@ -162,6 +162,42 @@ func TestMalformedOperations(t *testing.T) {
 	}
 }
 
+// TestAnUnknownFieldDeepInAPayloadIsMalformed: nodes of two releases would apply different operations. Only a
+// member's is left to its own program.
+func TestAnUnknownFieldDeepInAPayloadIsMalformed(t *testing.T) {
+	const newer = "\xfa\x3f\x01x"
+	deep := map[Kind]proto.Message{
+		KindSeriesDefine:   &raftlogv1.SeriesDefine{Name: "invoices", Definition: &raftlogv1.SeriesDefinition{}},
+		KindMerge:          &raftlogv1.Merge{Identities: []*raftlogv1.MergeIdentity{{Name: "users"}}},
+		KindBootstrap:      &raftlogv1.Bootstrap{Members: []*raftlogv1.Member{{Tag: "A"}}},
+		KindMemberAdd:      &raftlogv1.MemberAdd{Member: &raftlogv1.Member{Tag: "A"}},
+		KindMemberAnnounce: &raftlogv1.MemberAnnounce{Member: &raftlogv1.Member{Tag: "A"}},
+	}
+	for kind, payload := range deep {
+		switch m := payload.(type) {
+		case *raftlogv1.SeriesDefine:
+			m.Definition.ProtoReflect().SetUnknown([]byte(newer))
+		case *raftlogv1.Merge:
+			m.Identities[0].ProtoReflect().SetUnknown([]byte(newer))
+		case *raftlogv1.Bootstrap:
+			m.Members[0].ProtoReflect().SetUnknown([]byte(newer))
+		case *raftlogv1.MemberAdd:
+			m.Member.ProtoReflect().SetUnknown([]byte(newer))
+		case *raftlogv1.MemberAnnounce:
+			m.Member.ProtoReflect().SetUnknown([]byte(newer))
+		}
+		data, err := proto.Marshal(payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := Operation{Kind: kind, Payload: data}
+		err = o.DecodePayload(payload.ProtoReflect().New().Interface())
+		if ofMember := kind == KindBootstrap || kind == KindMemberAdd || kind == KindMemberAnnounce; ofMember == (err != nil) {
+			t.Errorf("%T: %v", payload, err)
+		}
+	}
+}
+
 func TestEncodeRefusesTextThatIsNotUTF8(t *testing.T) {
 	for name, o := range map[string]operation{
 		"database":  {Envelope: Envelope{Database: "\xff"}, payload: &raftlogv1.Claim{Id: "x"}},

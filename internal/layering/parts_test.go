@@ -87,7 +87,7 @@ var parts = []part{
 	{
 		folder: "fsm/op", floor: 0, pure: true,
 		beside: []string{
-			"identity", "internal/outcome", "internal/wire", "proto/raftlog/v1", "series", "snowflake",
+			"identity", "internal/exactproto", "internal/outcome", "internal/wire", "proto/raftlog/v1", "series", "snowflake",
 		},
 		modules: []string{protobuf},
 	},
