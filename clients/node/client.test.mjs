@@ -122,7 +122,7 @@ class Node {
 test("require and import give the same classes", () => {
   const required = require("idnode");
   for (const name of Object.keys(required)) assert.equal(idnode[name], required[name], name);
-  assert.ok(idnode.Client && idnode.collectionOf && idnode.IdnodeError);
+  assert.ok(idnode.Client && idnode.tagOf && idnode.IdnodeError);
 });
 
 test("a request id where it does not count is refused, and nothing is sent", async (t) => {
@@ -882,6 +882,13 @@ test("an id has its parts, also one of 53 bits as a Number", async (t) => {
   await assert.rejects(web.parse(1, { tiemout: 1 }), TypeError);
   await assert.rejects(web.nextIds(10_001), { reason: "INVALID_COUNT", field: "count" });
   assert.equal(node.asked.length, 2);
+});
+
+test("a state of a number that the client does not know passes through", async (t) => {
+  const node = await Node.start(t);
+  const states = ["NUMBER_STATE_OPEN", "NUMBER_STATE_HELD", 9]; // A node that does not know it either tells its number.
+  node.answer = () => [{ numbers: states.map((state) => ({ key: "a", text: "1", scope: [], number: "1", state })) }];
+  assert.deepEqual((await node.client.series("bills").take(["a"])).map(({ state }) => state), ["open", "held", "9"]);
 });
 
 test("errors and answers are JSON", async (t) => {

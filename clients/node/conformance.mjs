@@ -3,7 +3,7 @@
 import { createInterface } from "node:readline";
 import { setTimeout } from "node:timers/promises";
 
-import { Client, collectionOf, IdnodeError } from "./index.js";
+import { Client, tagOf, IdnodeError } from "./index.js";
 
 const say = (answer) => process.stdout.write(`${JSON.stringify(answer)}\n`);
 
@@ -83,7 +83,7 @@ async function make(client, call, args, failed) {
       await client.snowflake(args.name).close();
       return [];
     case "collection":
-      return [collectionOf(args.name)];
+      return [tagOf(args.name)];
     case "series.take":
       return told(await series.take(keys, { values: args.values, date: args.date, label: args.label, number: args.number && BigInt(args.number), because: args.because, ...options }));
     case "series.confirm":

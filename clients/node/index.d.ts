@@ -32,7 +32,7 @@ export class IdnodeError extends Error {
   ids: (string | bigint)[];
   /** What failed below, for example an error of a socket; the signal's reason of an AbortError. */
   readonly cause?: unknown;
-  constructor(message: string, details?: Partial<Pick<IdnodeError, "code" | "reason" | "field" | "requestId" | "retryAfter">> & { cause?: unknown });
+  constructor(message: string, details?: Partial<Omit<IdnodeError, keyof Error | "toJSON">> & { cause?: unknown });
   /** The fields above without the cause, with name and message. */
   toJSON(): Record<string, unknown>;
 }
@@ -142,58 +142,88 @@ export interface ClientOptions {
   /** Hears what this client does. It is called in between, and should be quick. What it throws is a warning of Node's. */
   observe?: (event: Event) => void;
 }
-/** Something that a client did for its calls. Times are in milliseconds. */
-export type Event =
-  /** A try of a call ended, at a node's address. Callers that share a call share its tries. */
-  | { kind: "try"; node: string; attempt: number; duration: number; err?: IdnodeError }
-  /** A look for the leader ended, whose address is there if it was found. */
-  | { kind: "look"; node?: string; duration: number }
-  /** Calls now go to another leader. */
-  | { kind: "leader"; node: string }
-  /** Unused numbers of a HiLo range came back after another client had got a range of the tag. They are a gap. */
-  | { kind: "gap" };
+/** Something that a client did for its calls. */
+export interface Event {
+  /**
+   * "try": a try of a call ended; callers that share a call share its tries. "look": a look for the leader ended. "leader": calls now
+   * go to another leader. "gap": unused numbers of a HiLo range came back after another client had got a range of the tag, and are a
+   * gap. Others may come.
+   */
+  kind: "try" | "look" | "leader" | "gap" | (string & {});
+  /** The address of the try's node, or of the leader if a look found one. */
+  node?: string;
+  /** Which try of the call it was, from 1. */
+  attempt?: number;
+  /** How long the try or the look took, in milliseconds. */
+  duration?: number;
+  /** Why the try failed. */
+  err?: IdnodeError;
+}
 
 /** How long a caller waits. */
-export interface Bounded {
+export interface BoundedOptions {
   /** Ends the call at once with an AbortError. */
   signal?: Signal;
   /** Bounds this call instead of the client's timeout. */
   timeout?: number;
 }
 /** What every call takes. */
-export interface Call extends Bounded {
+export interface CallOptions extends BoundedOptions {
   /** Instead of the client's. */
   database?: string;
   /** Makes the nodes' spans children of the caller's (W3C Trace Context). */
   traceparent?: string;
 }
-export interface Counted extends Call {
+/** What a call takes that counts once. */
+export interface CountedOptions extends CallOptions {
   /** The caller's own, or that of an error: the same call with it counts once. */
   requestId?: string | RequestId;
 }
-export interface Separated {
+export interface SeparatedOptions {
   /** Between the parts of an id; "/" by default. */
   separator?: string;
 }
-export interface Read extends Call {
+export interface ReadOptions extends CallOptions {
   /** Reads what the node asked has, which needs no quorum. */
   stale?: boolean;
 }
-export interface NextOptions extends Counted, Separated {
+/** Of Identity.next and nextN. */
+export interface ValueOptions extends CountedOptions, SeparatedOptions {}
+export interface ClaimOptions extends CountedOptions, SeparatedOptions {}
+export interface NextOptions extends CountedOptions, SeparatedOptions {
   /** Records the id in the cluster as taken; for finished ids only. */
   claim?: boolean;
 }
-export interface SeedOptions extends Counted {
+export interface SeedOptions extends CountedOptions {
   /** Sets exactly the value, also a lower one: values may then come twice. */
   force?: boolean;
   /** Only if this is the current value; otherwise a ConcurrencyError. */
   expected?: bigint;
 }
+export interface DeleteOptions extends CountedOptions {
+  /** Starts at 1 again: values come twice. */
+  forget?: boolean;
+}
+export interface HiLoOptions extends SeparatedOptions {
+  /** Instead of the client's. */
+  database?: string;
+  /** How many numbers the first range has, 1 to 1,048,576; by default the cluster says. */
+  firstSize?: number;
+}
+export interface SnowflakeOptions {
+  /** Instead of the client's. */
+  database?: string;
+}
+export interface IdForOptions extends BoundedOptions {
+  /** Instead of the client's. */
+  database?: string;
+}
 /** What calls return: JSON has no BigInts, and gets them as text. */
 export interface Answer {
   toJSON(): Record<string, unknown>;
 }
-export interface Block extends Answer {
+/** Consecutive values of an identity, both ends included. */
+export interface ValueBlock extends Answer {
   first: bigint;
   last: bigint;
 }
@@ -236,21 +266,21 @@ export class Client implements AsyncDisposable {
   /** The identity with this name. It exists once a value was taken. */
   identity(name: string): Identity;
   /** The identities whose folded names begin with prefix, in order. */
-  identities(prefix?: string, options?: Read): AsyncGenerator<Counter, void, undefined>;
+  identities(prefix?: string, options?: ReadOptions): AsyncGenerator<Counter, void, undefined>;
   /** The series of document numbers with this name. "idnode series define" defines it. */
   series(name: string): Series;
   /** Records a finished id as the caller's. The first claim wins; others get an IdClaimedError. */
-  claim(id: string, options?: Counted & Separated): Promise<void>;
+  claim(id: string, options?: ClaimOptions): Promise<void>;
   /** Gives a claimed id free. */
-  release(id: string, options?: Counted): Promise<void>;
+  release(id: string, options?: CountedOptions): Promise<void>;
   /** The claimed ids that begin with prefix, folded, in order. */
-  claims(prefix?: string, options?: Read): AsyncGenerator<string, void, undefined>;
+  claims(prefix?: string, options?: ReadOptions): AsyncGenerator<string, void, undefined>;
   /** The handle of a collection's tag, which is made once and shared from then on. */
-  hilo(tag: string, options?: Separated & { database?: string; firstSize?: number }): HiLo;
+  hilo(tag: string, options?: HiLoOptions): HiLo;
   /** The next HiLo id for documents of a class, by its name: OrderLine → OrderLines/1-A. */
-  idFor(type: { readonly name: string }, options?: Bounded & { database?: string }): Promise<string>;
+  idFor(type: { readonly name: string }, options?: IdForOptions): Promise<string>;
   /** The handle of a pool's Snowflake ids, which is made once and shared. "idnode snowflake define" defines the pool. */
-  snowflake(pool: string, options?: { database?: string }): Snowflake;
+  snowflake(pool: string, options?: SnowflakeOptions): Snowflake;
   /** Gives the unused numbers and the workers of all handles back, within the timeout. */
   close(): Promise<void>;
   /** close, for "await using". */
@@ -262,15 +292,15 @@ export class Client implements AsyncDisposable {
 /** A counter agreed by the cluster: it gives 1, 2, 3 … without holes. Made by Client.identity. */
 export interface Identity {
   /** Takes the next value. */
-  next(options?: Counted & Separated): Promise<bigint>;
+  next(options?: ValueOptions): Promise<bigint>;
   /** Takes the next n values: one block, or several where claimed ids lie between. */
-  nextN(n: number, options?: Counted & Separated): Promise<Block[]>;
+  nextN(n: number, options?: ValueOptions): Promise<ValueBlock[]>;
   /** The last value taken. */
-  get(options?: Read): Promise<bigint>;
+  get(options?: ReadOptions): Promise<bigint>;
   /** Raises the last value taken, and returns what it is now. */
   seed(value: bigint, options?: SeedOptions): Promise<bigint>;
   /** Hides the identity and returns its last value. With forget it starts at 1 again, and values come twice. */
-  delete(options?: Counted & { forget?: boolean }): Promise<bigint>;
+  delete(options?: DeleteOptions): Promise<bigint>;
 }
 
 /** A document's key and number, as a DocumentNumber has them. */
@@ -287,7 +317,8 @@ export interface DocumentNumber extends Answer {
   scope: string[];
   /** The number in its scope. */
   number: bigint;
-  state: "open" | "confirmed" | "voided" | "released" | "unknown";
+  /** Servers may have others later. */
+  state: "open" | "confirmed" | "voided" | "released" | "unknown" | (string & {});
   /** It is open, and its time has ended. */
   overdue: boolean;
   /** The document's, as "2026-12-31". */
@@ -298,7 +329,7 @@ export interface DocumentNumber extends Answer {
   /** That of the range which an authority allotted. */
   note: string;
 }
-export interface TakeOptions extends Call {
+export interface TakeOptions extends CallOptions {
   /** Those of the format, as { branch: "BERLIN" }. */
   values?: Record<string, string>;
   /** The document's, as "2026-12-31"; by default the present day in the series' zone. */
@@ -324,23 +355,23 @@ export interface Series {
   /** Gives each of 1 to 1,000 keys a number, or none. A key that has one keeps it, also a voided one: look at its state. */
   take(keys: string[], options?: TakeOptions): Promise<DocumentNumber[]>;
   /** Makes the numbers of documents final, or none. A key alone means whatever number it has. */
-  confirm(numbers: (string | Numbered)[], options?: Call): Promise<DocumentNumber[]>;
+  confirm(numbers: (string | Numbered)[], options?: CallOptions): Promise<DocumentNumber[]>;
   /** Says that open numbers belong to no document, and why, in 1 to 128 bytes. */
-  void(numbers: (string | Numbered)[], reason: string, options?: Call): Promise<DocumentNumber[]>;
+  void(numbers: (string | Numbered)[], reason: string, options?: CallOptions): Promise<DocumentNumber[]>;
   /** Gives open numbers back: another key may get them, or they are voided, as the series' policy says. */
-  release(numbers: (string | Numbered)[], options?: Call): Promise<DocumentNumber[]>;
+  release(numbers: (string | Numbered)[], options?: CallOptions): Promise<DocumentNumber[]>;
   /** The number of a key; a NotFoundError if it has none. */
-  find(key: string, options?: Read): Promise<DocumentNumber>;
+  find(key: string, options?: ReadOptions): Promise<DocumentNumber>;
 }
 
 /** Gives the ids of one collection, without a call for most of them. Made by Client.hilo. Its callers share the calls for ranges. */
 export interface HiLo extends AsyncDisposable {
   /** Takes a number. */
-  next(options?: Bounded): Promise<HiLoNumber>;
+  next(options?: BoundedOptions): Promise<HiLoNumber>;
   /** Takes a number and returns its id. */
-  nextId(options?: Bounded): Promise<string>;
+  nextId(options?: BoundedOptions): Promise<string>;
   /** Takes n numbers and returns their ids. They need not be consecutive. */
-  nextIds(n: number, options?: Bounded): Promise<string[]>;
+  nextIds(n: number, options?: BoundedOptions): Promise<string[]>;
   /** Whether the handle is closed: Client.hilo makes another one then. */
   readonly closed: boolean;
   /** Returns the unused numbers to the cluster. */
@@ -365,11 +396,11 @@ export interface Snowflake extends AsyncDisposable {
    * Makes an id. It waits for a lease, for the begin of its window up to the client's timeout (else an IdnodeError with reason
    * "WINDOW_EARLY", and retryAfter), and where the ids of the times up to now are used up. After an error the next call tries again.
    */
-  nextId(options?: Bounded): Promise<bigint>;
+  nextId(options?: BoundedOptions): Promise<bigint>;
   /** Makes n ids, 1 to 10,000, which rise. */
-  nextIds(n: number, options?: Bounded): Promise<bigint[]>;
+  nextIds(n: number, options?: BoundedOptions): Promise<bigint[]>;
   /** The parts of an id of this pool. It asks for the pool's layout if no id was made yet. */
-  parse(id: bigint | number, options?: Bounded): Promise<SnowflakeParts>;
+  parse(id: bigint | number, options?: BoundedOptions): Promise<SnowflakeParts>;
   /** Whether the handle is closed: Client.snowflake makes another one then. */
   readonly closed: boolean;
   /** Frees the worker. An error means that it is free only when its window ends. */
@@ -377,5 +408,5 @@ export interface Snowflake extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** The HiLo tag for documents of a class with this name: Company → companies, OrderLine → OrderLines. */
-export function collectionOf(name: string): string;
+/** The HiLo tag for documents of a class with this name: "companies" for "Company", "OrderLines" for "OrderLine". */
+export function tagOf(name: string): string;

@@ -28,7 +28,7 @@ const { Router } = require("./router.js");
 const { Tls } = require("./tls.js");
 const { fromEnv, fromUrl } = require("./config.js");
 const { Snowflake } = require("./snowflake.js");
-const { collectionOf } = require("./collection.js");
+const { tagOf } = require("./tag.js");
 const { channels, teller, dropped } = require("./events.js");
 
 // All times are in milliseconds.
@@ -178,8 +178,8 @@ class Client {
   }
 
   async idFor(type, { database, ...call } = {}) {
-    if (!type.name) throw new TypeError("a class without a name has no collection");
-    return this.hilo(collectionOf(type.name), { database }).nextId(call);
+    if (!type.name) throw new TypeError("a class without a name has no tag");
+    return this.hilo(tagOf(type.name), { database }).nextId(call);
   }
 
   async close() {
@@ -479,7 +479,7 @@ function listed(keys) {
 const bound = (number) => (typeof number === "string" ? { key: number } : { key: number.key, number: integer(number.number) });
 
 function documentNumber({ key, text, scope, number, state, overdue, date, label, reason, note }) {
-  return new Answer({ key, text, scope, number: BigInt(number), state: state.replace("NUMBER_STATE_", "").toLowerCase(), overdue, date, label, reason, note });
+  return new Answer({ key, text, scope, number: BigInt(number), state: String(state).replace("NUMBER_STATE_", "").toLowerCase(), overdue, date, label, reason, note });
 }
 
 // Gives the ids of one collection, without a call for most of them. The next range is
@@ -628,7 +628,7 @@ function rangeOf({ low, high, prefix, nodeTag, token, size, rangeAt, fromReserve
 const left = (range) => range !== undefined && range.next <= range.high;
 
 module.exports = {
-  Client, collectionOf,
+  Client, tagOf,
   IdnodeError, OutcomeUnknownError, NoQuorumError, NoEndpointError, DeadlineError, OtherClusterError, OverloadedError, StorageFullError,
   QuotaError, RateLimitedError, ExhaustedError, ConcurrencyError, IdClaimedError, KeyConflictError, SeriesSuspendedError, ReservationExpiredError,
   RequestIdReusedError, RequestIdExpiredError, PermissionDeniedError, NotFoundError, InvalidError, ClosedError, AbortError,

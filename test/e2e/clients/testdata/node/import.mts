@@ -1,10 +1,12 @@
-import { Client, IdnodeError, AbortError, collectionOf, type Event, type HiLo, type RequestId } from "idnode";
+import { Client, IdnodeError, AbortError, tagOf, type Event, type HiLo, type ReadOptions, type RequestId, type ValueBlock } from "idnode";
 class Order {}
 const ids = new Client(["a:7402"], { tls: { ca: "x", cert: ["y"], key: [{ pem: "z" }] }, timeout: 5 });
 const value: bigint = await ids.identity("invoices").next({ timeout: 5, database: "b", requestId: { id: "a", since: "5" }, traceparent: "x", separator: "-" });
+const blocks: ValueBlock[] = await ids.identity("invoices").nextN(5);
+const stale: ReadOptions = { stale: true };
 const users: HiLo = ids.hilo("users", { database: "x" });
 const text: string = await users.nextId({ timeout: 5 });
-for await (const { name, value } of ids.identities("a", { stale: true })) JSON.stringify([name, value === 5n]);
+for await (const { name, value } of ids.identities("a", stale)) JSON.stringify([name, value === 5n]);
 try { await ids.next("users/"); } catch (error) {
   if (error instanceof AbortError) { const id: RequestId | undefined = error.requestId; void id; }
   if (error instanceof IdnodeError) void [error.retryAfter, error.cause, error.message];
@@ -21,4 +23,4 @@ await ids.next("users/", { timeuot: 5 });
 // @ts-expect-error numbers are BigInts
 await ids.identity("a").seed(5);
 await users[Symbol.asyncDispose]();
-void [value, text, collectionOf("a"), at];
+void [value, blocks, text, tagOf("a"), at];

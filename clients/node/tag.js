@@ -1,8 +1,8 @@
-// Names a collection after a class, as RavenDB's clients do.
+// Names the HiLo tag of a class, as RavenDB's clients do.
 
 "use strict";
 
-// The words and rules are those of pluralize (MIT licence), by which the Go client names collections.
+// The words and rules are those of pluralize (MIT licence), by which the Go client names tags.
 const IRREGULAR = new Map((
   "i:we me:us he:they she:they them:them myself:ourselves yourself:yourselves itself:themselves herself:themselves " +
   "himself:themselves themself:themselves is:are was:were has:have this:these that:those my:our its:their his:their " +
@@ -36,9 +36,9 @@ const PLURALS = [ // The first that matches decides.
   [/(alias|[^aou]us|t[lm]as|gas|ris)$/i, "$1es"], [/(ax|test)is$/i, "$1es"], [/([^\x00-\x7f])$/i, "$1"], [/s?$/i, "s"],
 ];
 
-function collectionOf(name) {
-  const collection = plural(name);
-  return collection.match(/\p{Lu}/gu)?.length > 1 ? collection : collection.toLowerCase();
+function tagOf(name) {
+  const tag = plural(name);
+  return tag.match(/\p{Lu}/gu)?.length > 1 ? tag : tag.toLowerCase();
 }
 
 function plural(word) {
@@ -61,4 +61,4 @@ function like(word, token) {
   return (first === first.toUpperCase() ? token[0].toUpperCase() : token[0].toLowerCase()) + rest;
 }
 
-module.exports = { collectionOf };
+module.exports = { tagOf };
