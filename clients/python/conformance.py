@@ -116,7 +116,7 @@ def make(client, name, args, failed):
     if name.startswith("snowflake."):
         return snowflakes(client.snowflake(args["name"]), name, args)
     if name == "collection":
-        return [idnode.collection_of(args["name"])]
+        return [idnode.tag_of(args["name"])]
     raise ValueError(name)
 
 

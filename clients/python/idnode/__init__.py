@@ -22,7 +22,7 @@ from ._errors import (
 )
 from ._events import Event
 from ._hilo import HiLoNumber, Range
-from ._names import collection_of
+from ._names import tag_of
 from ._snowflake import SnowflakeParts
 from ._threads import Client, HiLo, Identity, Series, Snowflake
 
@@ -32,5 +32,5 @@ __all__ = [
     "NoEndpointTimeoutError", "NoQuorumError", "NotFoundError", "OtherClusterError", "OutcomeUnknownError", "OverloadedError",
     "PermissionDeniedError", "QuotaError", "Range", "RateLimitedError", "RequestId", "RequestIdExpiredError",
     "RequestIdReusedError", "ReservationExpiredError", "Series", "SeriesSuspendedError", "Snowflake", "SnowflakeParts",
-    "StorageFullError", "TLS", "ValueBlock", "collection_of", "__version__",
+    "StorageFullError", "TLS", "ValueBlock", "__version__", "tag_of",
 ]

@@ -25,7 +25,7 @@ class TLS:
     warning in the log. Connections that are open go on.
     """
 
-    def __init__(self, ca: str = "", cert: str = "", key: str = "", server_name: str = "") -> None:
+    def __init__(self, *, ca: str = "", cert: str = "", key: str = "", server_name: str = "") -> None:
         """Reads the files. Raises an OSError where that fails.
 
         Args:
@@ -34,7 +34,7 @@ class TLS:
             server_name: The name in the nodes' certificates, if it is not the endpoint's.
         """
         _together(cert, key)
-        self.server_name = server_name
+        self._server_name = server_name
         self._ca, self._cert, self._key = ca, cert, key
         self._lock = threading.Lock()
         self._looked_at = time.monotonic()
@@ -42,13 +42,13 @@ class TLS:
         self._context = self._load()
 
     def __repr__(self) -> str:
-        return f"TLS(ca={self._ca!r}, cert={self._cert!r}, key={self._key!r}, server_name={self.server_name!r})"
+        return f"TLS(ca={self._ca!r}, cert={self._cert!r}, key={self._key!r}, server_name={self._server_name!r})"
 
-    def unlock(self) -> None:
+    def _unlock(self) -> None:
         """After a fork: another thread of the parent may have held the lock."""
         self._lock = threading.Lock()
 
-    def context(self) -> ssl.SSLContext:
+    def _fresh(self) -> ssl.SSLContext:
         """That of the files as they are now, for a new connection."""
         with self._lock:
             if time.monotonic() - self._looked_at >= _LOOKED_AT:

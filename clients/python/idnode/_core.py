@@ -28,7 +28,7 @@ from ._events import Observe, teller
 from ._handle import Handle
 from ._hilo import HiLo, Range
 from ._http import Event, Runtime
-from ._names import collection_of
+from ._names import tag_of
 from ._nodes import GREETED, Node, Router, log
 from ._snowflake import Snowflake, time_of
 
@@ -84,9 +84,9 @@ class Client:
     ) -> None:
         self._most = checks.connections(max_connections)
         self._fail_fast_after = None if fail_fast_after is None else checks.timeout(fail_fast_after)
-        self.tell = teller(observe)
+        self._tell = teller(observe)
         self._database, self._timeout, self._try_timeout = database, checks.timeout(timeout), checks.timeout(try_timeout)
-        self.label = checks.label(label, socket.gethostname(), "".join(sys.argv[:1]))
+        self._label = checks.label(label, socket.gethostname(), "".join(sys.argv[:1]))
         self._traceparent = traceparent
         self._endpoints, self._tls, self._make_runtime = checks.endpoints(endpoints), tls, runtime
         self._cluster_id = checks.cluster_id(cluster_id)
@@ -99,9 +99,9 @@ class Client:
     def _begin(self) -> None:
         """Also after a fork: the child has none of the threads, and the ranges and connections are its parent's."""
         self._lock = threading.Lock()
-        self.runtime = self._make_runtime()
+        self._runtime = self._make_runtime()
         agent = f"idnode-python/{__version__}"
-        self._router = Router(self.runtime, self._endpoints, self._tls, agent, self._cluster_id, self._most, self.tell)
+        self._router = Router(self._runtime, self._endpoints, self._tls, agent, self._cluster_id, self._most, self._tell)
         self._router.closed = self._closing
         for handle in self._handles():
             handle._begin()
@@ -116,7 +116,7 @@ class Client:
 
     def set_endpoints(self, endpoints: Sequence[str]) -> None:
         """Replaces the endpoints: calls that begin now go to the new ones. With asyncio it is called in the client's loop."""
-        self.runtime.check()
+        self._runtime.check()
         given = checks.endpoints(endpoints)
         self._router.set_endpoints(given)
         self._endpoints = given
@@ -162,10 +162,10 @@ class Client:
             "database": database,
         }
         if counted:
-            ids = await self.count_once("Generate", request, request_id, _ids, timeout)
+            ids = await self._count_once("Generate", request, request_id, _ids, timeout)
         else:
             # What these take comes from a supply in which holes do not matter.
-            ids = await self.invoke("IdsService/Generate", request, _ids, timeout, to_leader=False)
+            ids = await self._invoke("IdsService/Generate", request, _ids, timeout, to_leader=False)
         if len(ids) != n:
             raise IdnodeError(f"asked for {n} ids, got {len(ids)}")
         return ids
@@ -193,11 +193,11 @@ class Client:
     ) -> None:
         """Records a finished id as the caller's. The first claim wins; others raise IdClaimedError."""
         checks.id_(id)
-        await self.count_once("Claim", {"id": id, "separator": separator, "database": database}, request_id, bool, timeout)
+        await self._count_once("Claim", {"id": id, "separator": separator, "database": database}, request_id, bool, timeout)
 
     async def release(self, id: str, *, request_id: AnyRequestId = "", database: str = "", timeout: float | None = None) -> None:
         """Gives a claimed id free."""
-        await self.count_once("Release", {"id": checks.text("id", id), "database": database}, request_id, bool, timeout)
+        await self._count_once("Release", {"id": checks.text("id", id), "database": database}, request_id, bool, timeout)
 
     async def claims(
         self, prefix: str = "", *, stale: bool = False, database: str = "", timeout: float | None = None,
@@ -214,7 +214,7 @@ class Client:
             if self._closing:
                 raise closed("client")
             handle = self._hilos.get(key)
-            if not handle or handle.closed:
+            if not handle or handle._closed:
                 handle = self._hilos[key] = HiLo(self, tag, separator, first_size, database)
             return handle
 
@@ -225,13 +225,13 @@ class Client:
             if self._closing:
                 raise closed("client")
             handle = self._snowflakes.get(key)
-            if not handle or handle.closed:
+            if not handle or handle._closed:
                 handle = self._snowflakes[key] = Snowflake(self, pool, database)
             return handle
 
-    async def id_for(self, kind: type, *, database: str = "", timeout: float | None = None) -> str:
+    async def id_for(self, kind: type, /, *, database: str = "", timeout: float | None = None) -> str:
         """The next HiLo id for documents of a class, as RavenDB's clients name them: OrderLine → OrderLines/1-A."""
-        return await self.hilo(collection_of(kind.__name__), database=database).next_id(timeout=timeout)
+        return await self.hilo(tag_of(kind.__name__), database=database).next_id(timeout=timeout)
 
     async def next_range(
         self, tag: str, *, separator: str = "", size: int = 0, last_size: int = 0, last_at: datetime | None = None, last_max: int = 0,
@@ -240,29 +240,29 @@ class Client:
         """Reserves the next range of a tag. Most programs are better off with hilo."""
         request: dict[str, Any] = {
             "tag": checks.text("tag", tag), "separator": separator, "size": size, "lastSize": last_size, "lastMax": str(last_max),
-            "label": self.label, "database": database,
+            "label": self._label, "database": database,
         }
         if last_at:
             request["lastRangeAt"] = last_at.astimezone(timezone.utc).isoformat()
-        return await self.count_once("NextRange", request, request_id, _range, timeout)
+        return await self._count_once("NextRange", request, request_id, _range, timeout)
 
-    async def return_range(self, tag: str, r: Range, last: int, *, database: str = "", timeout: float | None = None) -> bool:
-        """Gives the numbers above last back. False if they stay a hole, since the range is not the newest."""
-        return await self.give_back(tag, r, last, database, self.deadline(timeout))
+    async def return_range(self, tag: str, range: Range, last: int, /, *, database: str = "", timeout: float | None = None) -> bool:
+        """Gives the numbers of a range above last back; last is low - 1 if none was used. False if they stay a hole: the range is not the newest."""
+        return await self._give_back(tag, range, last, database, self._deadline(timeout))
 
-    async def give_back(self, tag: str, r: Range, last: int, database: str, deadline: float) -> bool:
+    async def _give_back(self, tag: str, r: Range, last: int, database: str, deadline: float) -> bool:
         request = {"tag": tag, "low": str(r.low), "high": str(r.high), "last": str(last), "token": r.token, "database": database}
-        return await self.count_once("ReturnRange", request, "", lambda answer: bool(answer["returned"]), deadline=deadline)
+        return await self._count_once("ReturnRange", request, "", lambda answer: bool(answer["returned"]), deadline=deadline)
 
     async def close(self) -> None:
         """Gives back what all handles hold. It takes no longer than the client's timeout.
 
         An error says that something could not be given back; the client is closed all the same.
         """
-        self.runtime.check()
+        self._runtime.check()
         with self._lock:
             self._closing, handles = True, deque(self._handles())
-        deadline = self.deadline(None)
+        deadline = self._deadline(None)
         failed: list[IdnodeError] = []
 
         async def close_some(done: Event) -> None:
@@ -280,16 +280,16 @@ class Client:
         try:
             with suppress(RuntimeError):  # No thread can be started, as at the end of the program.
                 for _ in range(min(len(handles), _CLOSERS) - 1):
-                    done = self.runtime.event()
-                    self.runtime.spawn(close_some(done), "idnode-close")
+                    done = self._runtime.event()
+                    self._runtime.spawn(close_some(done), "idnode-close")
                     ends.append(done)
             if handles:
-                await close_some(self.runtime.event())
+                await close_some(self._runtime.event())
             for done in ends:
                 await done.wait(None)
         finally:
             self._router.close()
-            await self.runtime.close()
+            await self._runtime.close()
         if failed:
             raise failed[0]
 
@@ -301,25 +301,25 @@ class Client:
         }
         more = True
         while more:
-            found, request["pageToken"] = await self.invoke(
+            found, request["pageToken"] = await self._invoke(
                 f"IdsService/{method}", request, lambda page: (read(page), page["nextPageToken"]), timeout, to_leader=not stale)
             for one in found:
                 yield one
             more = bool(request["pageToken"])
 
-    def deadline(self, timeout: float | None) -> float:
+    def _deadline(self, timeout: float | None) -> float:
         return time.monotonic() + (self._timeout if timeout is None else checks.timeout(timeout))
 
-    async def count_once(
+    async def _count_once(
         self, method: str, request: dict[str, Any], request_id: AnyRequestId, read: Callable[[dict[str, Any]], T],
         timeout: float | None = None, *, deadline: float | None = None,
     ) -> T:
         own = not request_id
         if not isinstance(request_id, RequestId):
             request_id = RequestId(request_id or secrets.token_hex(16))
-        return await self.invoke(f"IdsService/{method}", request, read, timeout, request_id, own=own, deadline=deadline)
+        return await self._invoke(f"IdsService/{method}", request, read, timeout, request_id, own=own, deadline=deadline)
 
-    async def invoke(
+    async def _invoke(
         self, method: str, request: dict[str, Any], read: Callable[[dict[str, Any]], T], timeout: float | None = None,
         request_id: RequestId | None = None, *, own: bool = False, changes: bool = False, to_leader: bool = True,
         deadline: float | None = None,
@@ -329,8 +329,8 @@ class Client:
         With own, no other call has sent the request id. With changes, the call may be repeated without one, but what a
         lost try has done matters.
         """
-        self.runtime.check()
-        deadline = self.deadline(timeout) if deadline is None else deadline
+        self._runtime.check()
+        deadline = self._deadline(timeout) if deadline is None else deadline
         request = {**request, "database": request["database"] or self._database}
         # Whoever names an index has made the call before: until the cluster decides it, its outcome is what it was.
         unknown = repeats = request_id is not None and request_id.since is not None
@@ -393,7 +393,7 @@ class Client:
                     log.info("%s ended with %s, and may have taken effect (request id %s)", method, type(error).__name__, request_id)
                 raise
             finally:
-                self.tell(Told("try", node.address, tries + 1, time.monotonic() - began, ended))
+                self._tell(Told("try", node.address, tries + 1, time.monotonic() - began, ended))
             tries += 1
             if told is None or last.reason != "NO_ENDPOINT":
                 told = last  # A node that answered tells more than one that was not reached.
@@ -420,7 +420,7 @@ class Client:
             log.info("%s failed at %s, again in %.3f s: %s (request id %s)", method, node.address, pause, last.message, request_id)
             if not overloaded:
                 self._router.failed(node)
-            await self.runtime.sleep(pause)
+            await self._runtime.sleep(pause)
 
     def _left(self, deadline: float) -> float:
         """The time of a try that begins now."""
@@ -436,7 +436,7 @@ _clients: weakref.WeakSet[Client] = weakref.WeakSet()
 def _forked() -> None:
     for client in list(_clients):
         if isinstance(client._tls, TLS):
-            client._tls.unlock()
+            client._tls._unlock()
         client._begin()
 
 
@@ -445,7 +445,7 @@ if hasattr(os, "register_at_fork"):  # Not on Windows.
 
 
 class Identity:
-    """A counter agreed by the cluster: it gives 1, 2, 3 … without holes. Made by Client.identity."""
+    """A counter agreed by the cluster: it gives 1, 2, 3 … without holes. Made by Client.identity, not by its constructor."""
 
     def __init__(self, client: Client, name: str, database: str) -> None:
         self._client, self._request = client, {"name": name, "database": database}
@@ -458,12 +458,12 @@ class Identity:
         """Takes the next n values: one block, or several where claimed ids lie between."""
         checks.count(n)
         request = {**self._request, "count": n, "separator": separator}
-        return await self._client.count_once("NextIdentity", request, request_id, _blocks, timeout)
+        return await self._client._count_once("NextIdentity", request, request_id, _blocks, timeout)
 
     async def get(self, *, stale: bool = False, timeout: float | None = None) -> int:
         """Reads the last value taken. Raises NotFoundError if none ever was."""
         request = {**self._request, "consistency": _consistency(stale)}
-        return await self._client.invoke(
+        return await self._client._invoke(
             "IdsService/GetIdentity", request, lambda answer: int(answer["identity"]["value"]), timeout, to_leader=not stale)
 
     async def seed(
@@ -479,18 +479,18 @@ class Identity:
         request = {**self._request, "value": checks.whole("value", value), "force": force}
         if expected is not None:
             request["expected"] = checks.whole("expected", expected)
-        return await self._client.count_once("SeedIdentity", request, request_id, _value, timeout)
+        return await self._client._count_once("SeedIdentity", request, request_id, _value, timeout)
 
     async def delete(self, *, forget: bool = False, request_id: AnyRequestId = "", timeout: float | None = None) -> int:
         """Hides the identity and returns its last value. With forget it starts at 1 again, and values come twice."""
-        return await self._client.count_once("DeleteIdentity", {**self._request, "forget": forget}, request_id, _value, timeout)
+        return await self._client._count_once("DeleteIdentity", {**self._request, "forget": forget}, request_id, _value, timeout)
 
 
 class Series:
     """Gives documents numbers without a hole: a number belongs to a document's key, and asking again gives the same one.
 
     Store the document without a number, take a number for the document's own id, store the number, and confirm it. Every
-    call may be made again: it has no request id, and one that failed without being refused may have happened.
+    call may be made again: it has no request id, and one that failed without being refused may have happened. Made by Client.series, not by its constructor.
     """
 
     def __init__(self, client: Client, name: str, database: str) -> None:
@@ -534,14 +534,14 @@ class Series:
     async def find(self, key: str, *, stale: bool = False, timeout: float | None = None) -> DocumentNumber:
         """Reads the number of a key. Raises NotFoundError if it has none."""
         request = {**self._request, "key": checks.text("key", key), "consistency": _consistency(stale)}
-        return await self._client.invoke(
+        return await self._client._invoke(
             "SeriesService/WhoHas", request, lambda answer: _document_number(answer["number"]), timeout, to_leader=not stale)
 
     async def _numbers(self, method: str, request: dict[str, Any], timeout: float | None) -> list[DocumentNumber]:
         def read(answer: dict[str, Any]) -> list[DocumentNumber]:
             return [_document_number(n) for n in answer["numbers"]]
 
-        return await self._client.invoke(f"SeriesService/{method}", {**request, **self._request}, read, timeout, changes=True)
+        return await self._client._invoke(f"SeriesService/{method}", {**request, **self._request}, read, timeout, changes=True)
 
 
 def _wire(request_id: RequestId) -> dict[str, str]:

@@ -17,13 +17,13 @@ T = TypeVar("T")
 class Calls(Protocol):
     """The client of a handle."""
 
-    runtime: Runtime
-    label: str
+    _runtime: Runtime
+    _label: str
 
     @property
-    def tell(self) -> Observe: ...
-    def deadline(self, timeout: float | None) -> float: ...
-    async def invoke(
+    def _tell(self) -> Observe: ...
+    def _deadline(self, timeout: float | None) -> float: ...
+    async def _invoke(
         self, method: str, request: dict[str, Any], read: Callable[[dict[str, Any]], T], timeout: float | None = None,
         request_id: RequestId | None = None, *, own: bool = False, changes: bool = False, deadline: float | None = None,
     ) -> T: ...
@@ -34,7 +34,7 @@ class Handle:
 
     def __init__(self, client: Calls) -> None:
         self._client = client
-        self.closed = self._returned = False
+        self._closed = self._returned = False
         self._begin()
 
     def _begin(self) -> None:
@@ -47,13 +47,13 @@ class Handle:
 
     async def close(self) -> None:
         """Gives back what is unused. Afterwards the handle raises ClosedError, and the client makes a new one."""
-        await self._close(self._client.deadline(None))
+        await self._close(self._client._deadline(None))
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         """Starts to fetch. The caller holds the lock, as of those below."""
         self._fetching = True
         try:
-            self._client.runtime.spawn(work, f"idnode-{name}")
+            self._client._runtime.spawn(work, f"idnode-{name}")
         except RuntimeError as error:  # No thread can be started.
             self._failed(error)
 
@@ -69,7 +69,7 @@ class Handle:
 
     def _change(self) -> Event:
         """An event that is set at the next change."""
-        event = self._client.runtime.event()
+        event = self._client._runtime.event()
         self._waiting.append(event)
         return event
 
@@ -85,7 +85,7 @@ class Handle:
 
     async def _close(self, deadline: float) -> None:
         with self._lock:
-            first, self.closed = not self.closed, True
+            first, self._closed = not self._closed, True
             self._changed()
         # The first to close gives all back, also what is on its way. Others wait for it.
         while True:

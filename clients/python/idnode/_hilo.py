@@ -50,11 +50,11 @@ class Ranges(Calls, Protocol):
         self, tag: str, *, separator: str = "", size: int = 0, last_size: int = 0, last_at: datetime | None = None, last_max: int = 0,
         request_id: AnyRequestId = "", database: str = "",
     ) -> Range: ...
-    async def give_back(self, tag: str, r: Range, last: int, database: str, deadline: float) -> bool: ...
+    async def _give_back(self, tag: str, r: Range, last: int, database: str, deadline: float) -> bool: ...
 
 
 class HiLo(Handle):
-    """Gives the ids of one collection, without a call for most of them. Made by Client.hilo, and meant to be shared.
+    """Gives the ids of one collection, without a call for most of them. Made by Client.hilo, not by its constructor, and meant to be shared.
 
     The next range is fetched in the background once half of the current one is used. A loop over the handle takes ids.
     A caller that is cancelled, or whose timeout is over, takes no number; the fetch goes on.
@@ -77,16 +77,16 @@ class HiLo(Handle):
 
     async def next(self, *, timeout: float | None = None) -> HiLoNumber:
         """Takes a number. It waits only if none is left of the ranges at hand."""
-        return (self.at_hand(1) or await self._take(1, self._client.deadline(timeout)))[0]
+        return (self._ready(1) or await self._take(1, self._client._deadline(timeout)))[0]
 
     async def next_id(self, *, timeout: float | None = None) -> str:
         """Takes a number and returns its id, for example ``users/65-A``."""
-        return str((self.at_hand(1) or await self._take(1, self._client.deadline(timeout)))[0])
+        return str((self._ready(1) or await self._take(1, self._client._deadline(timeout)))[0])
 
     async def next_ids(self, n: int, *, timeout: float | None = None) -> list[str]:
         """Takes n numbers and returns their ids. They need not be consecutive. An error has the ids that were taken before it."""
         checks.count(n)
-        deadline = self._client.deadline(timeout)
+        deadline = self._client._deadline(timeout)
         taken: list[HiLoNumber] = []
         try:
             while len(taken) < n:
@@ -104,7 +104,7 @@ class HiLo(Handle):
         while True:
             yield await self.next_id()
 
-    def at_hand(self, n: int) -> list[HiLoNumber]:
+    def _ready(self, n: int) -> list[HiLoNumber]:
         """Takes up to n numbers without waiting."""
         with self._lock:
             return self._at_hand(n)
@@ -124,7 +124,7 @@ class HiLo(Handle):
 
     def _at_hand(self, n: int) -> list[HiLoNumber]:
         """The same. The caller holds the lock, as of those below."""
-        if self.closed:
+        if self._closed:
             raise closed("handle")
         if self._untaken:
             taken, self._untaken = self._untaken[:n], self._untaken[n:]
@@ -191,8 +191,8 @@ class HiLo(Handle):
         failed: IdnodeError | None = None
         for r, unused in reversed(held):  # Only the newest range of a tag can be given back.
             try:
-                if not await self._client.give_back(self._tag, r, unused - 1, self._database, deadline):
-                    self._client.tell(Event("gap"))
+                if not await self._client._give_back(self._tag, r, unused - 1, self._database, deadline):
+                    self._client._tell(Event("gap"))
             except IdnodeError as error:
                 failed = error
         if failed:

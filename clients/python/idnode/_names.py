@@ -42,8 +42,8 @@ _PLURALS = [(re.compile(rule, re.IGNORECASE), plural) for rule, plural in (  # T
 
 
 @functools.lru_cache(maxsize=1024)
-def collection_of(name: str) -> str:
-    """The HiLo tag for documents of a class with this name: Company → companies, OrderLine → OrderLines."""
+def tag_of(name: str) -> str:
+    """The HiLo tag of a class with this name: ``companies`` for ``Company``, ``OrderLines`` for ``OrderLine``."""
     collection = _plural(name)
     return collection if sum(c.isupper() for c in collection) > 1 else collection.lower()
 

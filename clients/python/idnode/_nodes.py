@@ -234,7 +234,7 @@ class Node:
                 connection.close()
         try:
             files = self._tls if isinstance(self._tls, TLS) else None
-            tls, name = files.context() if files else cast("ssl.SSLContext | None", self._tls), files and files.server_name or self._host
+            tls, name = files._fresh() if files else cast("ssl.SSLContext | None", self._tls), files and files._server_name or self._host
             return await self._how.runtime.connect(self._host, self._port, tls, name, min(timeout, _CONNECT_TIMEOUT)), True
         except (OSError, ValueError) as error:  # UnicodeError of a name is a ValueError.
             self.greeted_until = 0.0

@@ -59,7 +59,7 @@ class _Lease:
 
 
 class Snowflake(Handle):
-    """Makes the 64-bit ids of a pool, most of them without a call. Made by Client.snowflake, and meant to be shared.
+    """Makes the 64-bit ids of a pool, most of them without a call. Made by Client.snowflake, not by its constructor, and meant to be shared.
 
     Its worker has a window of time, which no other worker of its number overlaps, so no id comes twice. The window is renewed
     in the background at half of its time, while ids are made. ``idnode snowflake define`` defines a pool.
@@ -77,14 +77,14 @@ class Snowflake(Handle):
 
     async def next_id(self, *, timeout: float | None = None) -> int:
         """Makes an id. It waits for a lease, for the begin of its window, and where a unit's ids are used up."""
-        return (self.at_hand(1) or await self._take(1, self._client.deadline(timeout)))[0]
+        return (self._ready(1) or await self._take(1, self._client._deadline(timeout)))[0]
 
     async def next_ids(self, n: int, *, timeout: float | None = None) -> list[int]:
         """Makes n ids, 1 to 10,000, which rise. An error has the ids that were made before it."""
         checks.whole("n", n)
         if not 1 <= n <= _MOST:
             raise invalid("INVALID_COUNT", "count", f"it must be from 1 to {_MOST}")
-        deadline, ids = self._client.deadline(timeout), list[int]()
+        deadline, ids = self._client._deadline(timeout), list[int]()
         try:
             while len(ids) < n:
                 ids += await self._take(n - len(ids), deadline)
@@ -99,13 +99,13 @@ class Snowflake(Handle):
         if not self._layout:
             pool, database = self._request["pool"], self._request["database"]
             request = {"prefix": pool, "pageSize": 1, "database": database}
-            found = await self._client.invoke("SnowflakeService/ListPools", request, lambda answer: list(answer["pools"]), timeout)
+            found = await self._client._invoke("SnowflakeService/ListPools", request, lambda answer: list(answer["pools"]), timeout)
             if not found or len(found[0]["name"]) != len(pool):  # Another one that begins so.
                 raise NotFoundError("there is no such pool", code="not_found", reason="POOL_NOT_FOUND", field="pool")
             self._layout = _layout(found[0]["layout"])
         return self._layout.parts(id)
 
-    def at_hand(self, n: int) -> list[int]:
+    def _ready(self, n: int) -> list[int]:
         """Makes up to n ids without waiting."""
         with self._lock:
             return self._at_hand(n)[0]
@@ -130,11 +130,11 @@ class Snowflake(Handle):
                 text = f"the window of the lease begins in {wait:.3f} s: another may still make ids until then, or the clock is late"
                 raise IdnodeError(text, code="unavailable", reason="WINDOW_EARLY", retry_after=wait)
             else:
-                await self._client.runtime.sleep(min(wait, 0.1))  # The handle may be closed.
+                await self._client._runtime.sleep(min(wait, 0.1))  # The handle may be closed.
 
     def _at_hand(self, n: int) -> tuple[list[int], float]:
         """Up to n ids. If there are none: how many seconds to wait; 0 where the window has passed. The caller holds the lock."""
-        if self.closed:
+        if self._closed:
             raise closed("handle")
         lease = self._lease
         if not lease:
@@ -150,7 +150,7 @@ class Snowflake(Handle):
         if now >= lease.renew_at and not lease.renewing:
             lease.renewing = True
             try:
-                self._client.runtime.spawn(self._renew(lease), "idnode-snowflake")
+                self._client._runtime.spawn(self._renew(lease), "idnode-snowflake")
             except RuntimeError:  # No thread can be started.
                 self._renewed(lease, 0)
         return [layout.id(place, lease.worker) for place in range(first, lease.next)], 0.0
@@ -165,9 +165,9 @@ class Snowflake(Handle):
         try:
             with self._lock:
                 self._wall = time.time_ns() - time.monotonic_ns()
-            request = {**self._request, "holder": self._client.label, "now": _timestamp(self._now())}
+            request = {**self._request, "holder": self._client._label, "now": _timestamp(self._now())}
             once = RequestId(secrets.token_hex(16))
-            lease = await self._client.invoke("SnowflakeService/AcquireWorker", request, _Lease, request_id=once, own=True)
+            lease = await self._client._invoke("SnowflakeService/AcquireWorker", request, _Lease, request_id=once, own=True)
         except Exception as caught:  # The callers that wait must have it, whatever it is.
             error = caught
         finally:
@@ -184,7 +184,7 @@ class Snowflake(Handle):
             with self._lock:  # The machine may have slept.
                 self._wall = max(self._wall, time.time_ns() - time.monotonic_ns())
             request = {**self._owned(lease), "now": _timestamp(self._now())}
-            until = await self._client.invoke("SnowflakeService/RenewWorker", request, lambda answer: int(answer["until"]), changes=True)
+            until = await self._client._invoke("SnowflakeService/RenewWorker", request, lambda answer: int(answer["until"]), changes=True)
         except Exception:
             pass  # The window goes on to its end, and then a lease fails.
         finally:
@@ -202,7 +202,7 @@ class Snowflake(Handle):
         if lease:
             after = (lease.next - 1 >> lease.layout.sequence_bits) + 1
             request = {**self._owned(lease), "next": str(after)}
-            await self._client.invoke("SnowflakeService/ReleaseWorker", request, bool, changes=True, deadline=deadline)
+            await self._client._invoke("SnowflakeService/ReleaseWorker", request, bool, changes=True, deadline=deadline)
 
     def _owned(self, lease: _Lease) -> dict[str, Any]:
         return {**self._request, "worker": lease.worker, "token": lease.token}

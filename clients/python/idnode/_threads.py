@@ -175,7 +175,7 @@ class HiLo:
 
     def next(self, *, timeout: float | None = None) -> _hilo.HiLoNumber:
         """Takes a number. It waits only if none is left of the ranges at hand."""
-        return (self._core.at_hand(1) or [_run(self._core.next(timeout=timeout))])[0]
+        return (self._core._ready(1) or [_run(self._core.next(timeout=timeout))])[0]
 
     def next_id(self, *, timeout: float | None = None) -> str:
         """Takes a number and returns its id, for example ``users/65-A``."""

@@ -260,7 +260,7 @@ def copy(source, *names):
         shutil.copy(os.path.join(source, name), into)
 names = "ca.crt", "client.crt", "client.key"
 copy(old, *names)
-tls = idnode.TLS(*(os.path.join(into, name) for name in names))
+tls = idnode.TLS(ca=into + "/ca.crt", cert=into + "/client.crt", key=into + "/client.key")
 warned = []
 class Keeping(logging.Handler):
     def emit(self, record):
