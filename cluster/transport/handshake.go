@@ -101,7 +101,8 @@ const (
 func (p purpose) lasts() bool { return p == forRaft || p == forCalls }
 
 // greeting is the dialler's first message. Its fields, and those of witness.DiskState, are sent
-// in their order here.
+// in their order here. After them comes an extension, as after those of the answer: its length in two
+// bytes, and what later programs add. This one sends none, and skips one that it gets.
 type greeting struct {
 	Purpose         purpose
 	Cluster         clusterID
@@ -129,7 +130,9 @@ func readReply(r io.Reader) (a greetingReply, err error) {
 	return a, err
 }
 
-func encode(message any) []byte {
+func encode(message any) []byte { return append(encodeFields(message), 0, 0) }
+
+func encodeFields(message any) []byte {
 	b, _ := binary.Append([]byte(opening), binary.BigEndian, message) // Fails for other types alone.
 	return b
 }
@@ -150,8 +153,17 @@ func readFrame(r io.Reader, message any) error {
 	if _, err := io.ReadFull(r, b[len(opening):]); err != nil {
 		return err
 	}
-	if _, err := binary.Decode(b[len(opening):], binary.BigEndian, message); err != nil || !bytes.Equal(encode(message), b) {
+	if _, err := binary.Decode(b[len(opening):], binary.BigEndian, message); err != nil || !bytes.Equal(encodeFields(message), b) {
 		return errNotOurs // A flag is neither 0 nor 1.
 	}
-	return nil
+	return skipExtension(r)
+}
+
+func skipExtension(r io.Reader) error {
+	var length [2]byte
+	if _, err := io.ReadFull(r, length[:]); err != nil {
+		return err
+	}
+	_, err := io.CopyN(io.Discard, r, int64(binary.BigEndian.Uint16(length[:])))
+	return err
 }

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -112,7 +113,24 @@ func TestAnotherVersionOfTheHandshakeIsRefused(t *testing.T) {
 	eventually(t, "a line about it in the log", func() bool { return logged("a Raft connection was refused") })
 }
 
-// TestBytesOfTheHandshake: a new field of either message, or of a disk's state, needs a new version,
+// TestAnExtensionOfTheHandshakeIsSkipped: what a later program says more does not keep it out, and what follows is
+// read as ever.
+func TestAnExtensionOfTheHandshakeIsSkipped(t *testing.T) {
+	g := greeting{Purpose: forCalls, Process: 8}
+	frame := append(encodeFields(g), 0, 5, 'n', 'e', 'w', 'e', 'r')
+	r := bytes.NewReader(append(frame, encode(greetingReply{Status: Removed})...))
+	if got, err := readGreeting(r); err != nil || got != g {
+		t.Fatalf("read %+v, %v", got, err)
+	}
+	if got, err := readReply(r); err != nil || got.Status != Removed || r.Len() > 0 {
+		t.Fatalf("read %+v, %v, and %d bytes are left", got, err, r.Len())
+	}
+	if _, err := readGreeting(bytes.NewReader(frame[:len(frame)-1])); err == nil {
+		t.Error("a greeting is read whose extension is cut short")
+	}
+}
+
+// TestBytesOfTheHandshake: new fields of either message, or of a disk's state, are extensions or need a new version,
 // because nodes of both programs must understand each other's refusal.
 func TestBytesOfTheHandshake(t *testing.T) {
 	disk := witness.DiskState{Trusted: true, Starts: 2, Last: 3, LastTerm: 4, Term: 5, Committed: 6, Age: 7}
@@ -135,7 +153,7 @@ func TestBytesOfTheHandshake(t *testing.T) {
 			fmt.Sprintf("%02x", byte(Removed)) + "a1000000000000000000000000000000" + "0000000000000009" + diskBytes,
 		},
 	} {
-		if got, want := hex.EncodeToString(encode(tt.message)), hex.EncodeToString([]byte("idnraft\x01"))+tt.want; got != want {
+		if got, want := hex.EncodeToString(encode(tt.message)), hex.EncodeToString([]byte("idnraft\x01"))+tt.want+"0000"; got != want {
 			t.Errorf("%s: %s, not %s", name, got, want)
 		}
 	}
