@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/idnode/idnode/internal/dirfile"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -11,7 +12,7 @@ import (
 // permanent.
 var (
 	ErrCorrupt      = errors.New("node.json is damaged")
-	ErrOtherVersion = errors.New("the data directory has another form")
+	ErrOtherVersion = dirfile.ErrOtherVersion
 	// ErrMismatch means the files of the data directory do not belong together.
 	ErrMismatch = errors.New("the data directory is incomplete")
 	// ErrTagTaken means the cluster knows the node's tag under another Raft id.

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -15,7 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/idnode/idnode/internal/crc32c"
+	"github.com/idnode/idnode/internal/dirfile"
 	"github.com/idnode/idnode/internal/failpoint"
 	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/internal/syncdir"
@@ -48,23 +49,25 @@ type Record struct {
 	Members []*raftlogv1.Member `json:"-"`
 	// Hosts are the last IP addresses that the host names in Members were resolved to. The
 	// map is never changed.
-	Hosts map[string][]string `json:"hosts,omitempty"`
+	Hosts map[string][]string `json:"hosts"`
 	// TagConfirmed means that the cluster has confirmed the tag.
 	TagConfirmed bool `json:"tag_confirmed"`
 	// Removed means that the node was removed from the cluster.
 	Removed bool `json:"removed"`
 	// Recovering means that a recovery of the cluster was started and not finished: the node
 	// must not start.
-	Recovering bool `json:"recovering,omitempty"`
+	Recovering bool `json:"recovering"`
 	// Diverged says how the node's state differed from the cluster's; empty if it never did.
 	// If it is set, the node must not start.
-	Diverged string `json:"diverged,omitempty"`
+	Diverged string `json:"diverged"`
 	// SetBack says which data others have seen and the data directory has lost; empty if
 	// none. If it is set, the node must not start unless an operator trusts the directory:
 	// its starts would soon have higher numbers than those that were seen.
-	SetBack string `json:"set_back,omitempty"`
+	SetBack string `json:"set_back"`
 	// Revision is the number of times the record was written.
 	Revision uint64 `json:"revision"`
+	// Unknown are the keys of a later program, which stay in the file.
+	Unknown dirfile.Unknown `json:"-"`
 }
 
 // NewID returns a random id.
@@ -95,19 +98,17 @@ func cloneMembers(members []*raftlogv1.Member) []*raftlogv1.Member {
 	return out
 }
 
-// document is the layout of the file. Checksum is the CRC-32C of the document with an empty
-// Checksum.
+// document is the layout of the file, beside its checksum.
 type document struct {
 	Version   int    `json:"version"`
 	ClusterID string `json:"cluster_id"`
 	Record
-	Members  []json.RawMessage `json:"members"`
-	Checksum string            `json:"checksum"`
+	Members []json.RawMessage `json:"members"`
 }
 
 // Load reads the record of the data directory dir. The error wraps fs.ErrNotExist if there
 // is no record, ErrCorrupt if it is damaged, and ErrOtherVersion if the directory is of
-// another version.
+// another version. Keys of a later program do not make another version.
 func Load(dir string) (*Record, error) {
 	data, err := os.ReadFile(filepath.Join(dir, FileName))
 	if err != nil {
@@ -142,33 +143,22 @@ func encodeRecord(r *Record) ([]byte, error) {
 		}
 		doc.Members = append(doc.Members, raw)
 	}
-	var err error
-	if doc.Checksum, err = doc.sum(); err != nil {
+	data, err := dirfile.Encode(doc, r.Unknown)
+	if err != nil {
 		return nil, err
 	}
-	data, err := json.MarshalIndent(doc, "", "  ")
-	return append(data, '\n'), err
-}
-
-// sum is computed over the compact form, which json.Marshal makes of raw messages too, so
-// that the indented file and the document in memory have the same sum.
-func (doc document) sum() (string, error) {
-	doc.Checksum = ""
-	data, err := json.Marshal(doc)
-	return fmt.Sprintf("%08x", crc32c.Sum(data)), err
+	var indented bytes.Buffer
+	err = json.Indent(&indented, append(data, '\n'), "", "  ")
+	return indented.Bytes(), err
 }
 
 func decodeRecord(data []byte) (*Record, error) {
 	var doc document
-	err := json.Unmarshal(data, &doc)
-	version := doc.Version
-	doc.Version = dirVersion // If the rest is of this version, the number is damaged.
-	sum, sumErr := doc.sum()
-	intact := err == nil && sumErr == nil && sum == doc.Checksum
-	switch {
-	case intact && version == dirVersion:
-		return doc.record()
-	case !intact && version != dirVersion && json.Valid(data):
+	unknown, err := dirfile.Decode(data, &doc)
+	switch version := doc.Version; {
+	case err == nil && version == dirVersion:
+		return doc.record(unknown)
+	case version != dirVersion && json.Valid(data) && !isOurs(data, version):
 		whose, remedy := "a newer program", "start that one"
 		if version < dirVersion {
 			whose = "a program before the first release"
@@ -177,17 +167,26 @@ func decodeRecord(data []byte) (*Record, error) {
 		return nil, fmt.Errorf("%w: it is of version %d, of %s, and this program reads version %d; %s; or remove this member, empty the "+
 			"directory and join under a new tag", ErrOtherVersion, version, whose, dirVersion, remedy)
 	}
-	return nil, fmt.Errorf("%w: its checksum is %q, its content has %q (%v)", ErrCorrupt, doc.Checksum, sum, errors.Join(err, sumErr))
+	return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 }
 
-func (doc document) record() (*Record, error) {
+// isOurs reports whether the version alone is damaged.
+func isOurs(data []byte, version int) bool {
+	const key = `"version": %d`
+	_, err := dirfile.Decode(bytes.Replace(data, fmt.Appendf(nil, key, version), fmt.Appendf(nil, key, dirVersion), 1), &document{})
+	return err == nil
+}
+
+func (doc document) record(unknown dirfile.Unknown) (*Record, error) {
 	r, err := doc.Record, error(nil)
+	r.Unknown = unknown
 	if r.ClusterID, err = hex.DecodeString(doc.ClusterID); err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
 	}
 	for _, raw := range doc.Members {
 		m := &raftlogv1.Member{}
-		if err := protojson.Unmarshal(raw, m); err != nil {
+		// A field of a later program comes back with the replicated table.
+		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(raw, m); err != nil {
 			return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
 		}
 		r.Members = append(r.Members, m)

@@ -2,7 +2,9 @@ package member
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/idnode/idnode/internal/crc32c"
 	"github.com/idnode/idnode/internal/nodeid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -49,6 +52,41 @@ func TestRecordRoundTrip(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 2 {
 		t.Errorf("the directory holds %v (%v), want only the record and the next draft", entries, err)
+	}
+}
+
+// TestALaterProgramsRecordIsRead: a later program writes keys that this one does not know, of the node and of its
+// members. Those of the node stay when this program writes the record. The file is what a program writes today.
+func TestALaterProgramsRecordIsRead(t *testing.T) {
+	const later = `{
+  "version": 2, "cluster_id": "", "id": "01010101010101010101010101010101", "tag": "A", "founder": true, "tag_confirmed": false,
+  "removed": false, "revision": 7, "members": [{"tag": "A", "logFormat": 1, "since": "2027"}], "zone": {"name": "<a>", "rank": 3},
+  "checksum": "CHECKSUM"
+}`
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, []byte(strings.Replace(later, "CHECKSUM", "", 1))); err != nil {
+		t.Fatal(err)
+	}
+	data := strings.Replace(later, "CHECKSUM", fmt.Sprintf("%08x", crc32c.Sum(compact.Bytes())), 1)
+	got, err := decodeRecord([]byte(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Tag != "A" || got.Revision != 7 || got.Members[0].GetTag() != "A" {
+		t.Errorf("read as %+v", got)
+	}
+	got = got.Clone()
+	got.Diverged = "a hash"
+	again, err := encodeRecord(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys map[string]any
+	if err := json.Unmarshal(again, &keys); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]any{"name": "<a>", "rank": 3.0}, keys["zone"]); diff != "" || keys["diverged"] != "a hash" {
+		t.Errorf("written as %s", again)
 	}
 }
 

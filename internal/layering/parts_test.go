@@ -113,6 +113,7 @@ var parts = []part{
 	{folder: "internal/exactproto", floor: 0, pure: true, modules: []string{protobuf}},
 	{folder: "internal/fileowner", floor: 0},
 	{folder: "internal/crc32c", floor: 0, pure: true},
+	{folder: "internal/dirfile", floor: 0, pure: true, beside: []string{"internal/crc32c"}},
 	{folder: "internal/disklock", floor: 0},
 	{folder: "internal/pause", floor: 0},
 	{folder: "internal/dialcause", floor: 0, pure: true},
