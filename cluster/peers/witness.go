@@ -15,6 +15,7 @@ import (
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/raftguard"
 	"github.com/idnode/idnode/cluster/witness"
+	"github.com/idnode/idnode/internal/dirfile"
 )
 
 const (
@@ -50,11 +51,12 @@ type Witness struct {
 	*witness.Witness
 	cfg WitnessConfig
 	// stored is the disk's state at this start, and floor an index that this node knew
-	// to be committed before.
-	stored witness.DiskState
-	floor  uint64
-	begun  time.Time
-	raft   atomic.Pointer[raft.Raft]
+	// to be committed before. unknown is what a later program recorded.
+	stored  witness.DiskState
+	floor   uint64
+	unknown dirfile.Unknown
+	begun   time.Time
+	raft    atomic.Pointer[raft.Raft]
 	// savedChanges and savedCommitted are the values of the last Save.
 	savedChanges, savedCommitted uint64
 }
@@ -84,7 +86,8 @@ func OpenWitness(cfg WitnessConfig) (*Witness, error) {
 		cfg.Log.Warn("the record of the members' disks cannot be read; it starts empty", "error", err)
 	}
 	p := &Witness{
-		Witness: witness.New(known.Members), cfg: cfg, stored: stored, floor: known.Committed, begun: time.Now(),
+		Witness: witness.New(known.Members), cfg: cfg, stored: stored, floor: known.Committed, unknown: known.Unknown,
+		begun: time.Now(),
 	}
 	switch {
 	case cfg.TrustData:
@@ -211,7 +214,7 @@ func (p *Witness) Save(context.Context) error {
 	if newest == p.savedChanges && at == p.savedCommitted {
 		return nil
 	}
-	record := witness.Record{ClusterID: p.cfg.Record.Get().ClusterID, Committed: at, Members: members}
+	record := witness.Record{ClusterID: p.cfg.Record.Get().ClusterID, Committed: at, Members: members, Unknown: p.unknown}
 	if err := p.cfg.Storage.SaveWitness(record.Encode()); err != nil {
 		return err
 	}

@@ -1,13 +1,10 @@
 package witness
 
 import (
-	"bytes"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 
-	"github.com/idnode/idnode/internal/crc32c"
+	"github.com/idnode/idnode/internal/dirfile"
 )
 
 // Record is what a node stores of its witness periodically. It may be lost, or old: then
@@ -20,23 +17,20 @@ type Record struct {
 	Committed uint64 `json:"committed"`
 	// Members is what is known of others, by Raft id.
 	Members map[string]Seen `json:"members"`
+	// Unknown are the keys of a later program, which stay in the record.
+	Unknown dirfile.Unknown `json:"-"`
 }
 
-// document is the layout of a record. Checksum is the CRC-32C of the document with an empty
-// Checksum.
+// document is the layout of a record, beside its checksum.
 type document struct {
 	ClusterID string `json:"cluster_id"`
 	Record
-	Checksum string `json:"checksum"`
 }
-
-var errDamaged = errors.New("witness: the record is damaged")
 
 // Encode returns the record's bytes.
 func (r Record) Encode() []byte {
-	doc := document{ClusterID: hex.EncodeToString(r.ClusterID), Record: r}
-	doc.Checksum = doc.sum()
-	return doc.json()
+	data, _ := dirfile.Encode(document{hex.EncodeToString(r.ClusterID), r}, r.Unknown) // Numbers and text alone: it does not fail.
+	return data
 }
 
 // Decode reads what Encode returned. A record of another cluster, or none, is empty.
@@ -45,26 +39,13 @@ func Decode(data, clusterID []byte) (Record, error) {
 		return Record{}, nil
 	}
 	var doc document
-	if err := json.Unmarshal(data, &doc); err != nil {
-		return Record{}, fmt.Errorf("%w: %w", errDamaged, err)
+	unknown, err := dirfile.Decode(data, &doc)
+	if err != nil {
+		return Record{}, fmt.Errorf("witness: the record is damaged: %w", err)
 	}
-	of, err := hex.DecodeString(doc.ClusterID)
-	switch {
-	case err != nil || doc.sum() != doc.Checksum:
-		return Record{}, errDamaged
-	case !bytes.Equal(of, clusterID):
+	if doc.ClusterID != hex.EncodeToString(clusterID) {
 		return Record{}, nil
 	}
-	doc.Record.ClusterID = of
+	doc.Record.ClusterID, doc.Unknown = clusterID, unknown
 	return doc.Record, nil
-}
-
-func (d document) sum() string {
-	d.Checksum = ""
-	return fmt.Sprintf("%08x", crc32c.Sum(d.json()))
-}
-
-func (d document) json() []byte {
-	data, _ := json.Marshal(d) // Numbers and text alone: it does not fail.
-	return data
 }

@@ -1,9 +1,12 @@
 package witness
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/idnode/idnode/internal/crc32c"
 )
 
 // TestASetBackDiskIsNoticed: a member B was seen in its first process; then another
@@ -92,6 +95,20 @@ func TestAProcessSetBackWithItsMemoryIsNoticed(t *testing.T) {
 		if err := w.Accept("b", 1, tt.says, before); err != nil {
 			t.Errorf("%s, asked before it was seen: %v", name, err)
 		}
+	}
+}
+
+// TestALaterProgramsRecordIsRead: a later program records more, of the node and of the members. What it records of
+// the node stays when this program writes the record.
+func TestALaterProgramsRecordIsRead(t *testing.T) {
+	const later = `{"cluster_id":"01","committed":12,"members":{"b":{"starts":3,"zone":"a"}},"zone":"c","checksum":"`
+	data := fmt.Appendf(nil, later+`%08x"}`, crc32c.Sum([]byte(later+`"}`)))
+	for range 2 {
+		r, err := Decode(data, []byte{1})
+		if err != nil || r.Committed != 12 || r.Members["b"].Starts != 3 || string(r.Unknown["zone"]) != `"c"` {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		data = r.Encode()
 	}
 }
 
