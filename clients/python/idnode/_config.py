@@ -15,7 +15,7 @@ log = logging.getLogger("idnode")
 
 _LOOKED_AT = 1.0  # Seconds from one look at the files to the next.
 _PARAMETERS = {"tls-ca": "ca", "tls-cert": "cert", "tls-key": "key", "tls-server-name": "server_name"}
-_URL = re.compile(r"idnode://([^/?#]*)(/[^?#]*)?(?:\?([^#]*))?")
+_URL = re.compile(r"idnode\+http://([^/?#]*)(/[^?#]*)?(?:\?([^#]*))?")
 
 
 class TLS:
@@ -84,12 +84,13 @@ def _together(cert: str, key: str, called: str = "{}") -> None:
 
 def parse(url: str) -> dict[str, Any]:
     """The options of a client that a URL names, with those of TLS under ``tls``. Raises a ValueError that names what is wrong."""
-    authority = re.sub(r"^[a-z]*:?/*([^/?#]*).*", r"\1", url)
+    authority = re.sub(r"^[a-z+]*:?/*([^/?#]*).*", r"\1", url)
     if "@" in authority:
         raise ValueError("a URL of idnode has no user and no password")
     found = _URL.fullmatch(url.partition("#")[0])
     if not found:
-        raise ValueError(f"a URL of idnode is idnode://HOST:PORT,HOST:PORT/DATABASE?PARAMETERS, not {url!r}")
+        grpc = "idnode:// names gRPC addresses, and this client calls HTTP ones: " if url.startswith("idnode://") else ""
+        raise ValueError(f"{grpc}a URL of idnode is idnode+http://HOST:PORT,HOST:PORT/DATABASE?PARAMETERS, not {url!r}")
     if "#" in url:
         raise ValueError(f"a URL of idnode has no fragment: {url!r}")
     if not found[1]:
@@ -138,9 +139,9 @@ def of_url(url: str, given: dict[str, Any]) -> dict[str, Any]:
 
 def of_environment(given: dict[str, Any], environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """The options of a client. Those given win. Raises a ValueError where there are no endpoints."""
-    endpoints = [endpoint.strip() for endpoint in environment.get("IDNODE_ENDPOINTS", "").split(",") if endpoint.strip()]
+    endpoints = [endpoint.strip() for endpoint in environment.get("IDNODE_HTTP_ENDPOINTS", "").split(",") if endpoint.strip()]
     if not endpoints and "endpoints" not in given:
-        raise ValueError("IDNODE_ENDPOINTS is not set: it is the list of the nodes' HTTP addresses, as a:7402,b:7402")
+        raise ValueError("IDNODE_HTTP_ENDPOINTS is not set: it is the list of the nodes' HTTP addresses, as a:7402,b:7402")
     options: dict[str, Any] = {"endpoints": endpoints}
     for variable, option in ("IDNODE_DATABASE", "database"), ("IDNODE_CLUSTER_ID", "cluster_id"):
         if environment.get(variable):

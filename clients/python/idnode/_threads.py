@@ -84,7 +84,7 @@ class Client:
 
     @classmethod
     def from_url(cls, url: str, **options: Any) -> Client:
-        """Makes a client of ``idnode://HOST:PORT,HOST:PORT/DATABASE?tls-ca=FILE&tls-cert=FILE&tls-key=FILE&cluster-id=ID``.
+        """Makes a client of ``idnode+http://HOST:PORT,HOST:PORT/DATABASE?tls-ca=FILE&tls-cert=FILE&tls-key=FILE&cluster-id=ID``.
 
         Options given beside win.
         """
@@ -92,7 +92,7 @@ class Client:
 
     @classmethod
     def from_env(cls, **options: Any) -> Client:
-        """Makes a client of ``IDNODE_ENDPOINTS``, a list of HTTP addresses, ``IDNODE_TLS_CA``, ``_CERT``, ``_KEY`` and ``_SERVER_NAME``,
+        """Makes a client of ``IDNODE_HTTP_ENDPOINTS``, as ``a:7402,b:7402``, ``IDNODE_TLS_CA``, ``_CERT``, ``_KEY`` and ``_SERVER_NAME``,
         ``IDNODE_CLUSTER_ID`` and ``IDNODE_DATABASE``. Options given beside win."""
         return cls(**_config.of_environment(options))
 

@@ -118,15 +118,16 @@ func TestPythonIsConfigured(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := pythonProgram(t, `
-import json, os, sys, idnode, idnode.aio
+import json, os, re, sys, idnode, idnode.aio
 from idnode import _config
 for url, want in json.loads(sys.argv[1]).items():
+    url, error = (re.sub("^idnode:", "idnode+http:", text) for text in (url, want.get("error", "?")))
     try:
         got = _config.parse(url)
         idnode.Client(got["endpoints"])
-    except ValueError as error:
-        if want.get("error", "?") not in str(error) or want.get("hides", "?!") in str(error):
-            print(url, "is refused:", error)
+    except ValueError as refused:
+        if error not in str(refused) or want.get("hides", "?!") in str(refused):
+            print(url, "is refused:", refused)
         continue
     names = {"cluster_id": "clusterId", "server_name": "serverName"}
     got = {names.get(name, name): value for name, value in got.items()}
@@ -134,11 +135,15 @@ for url, want in json.loads(sys.argv[1]).items():
         got["tls"] = {names.get(name, name): value for name, value in got["tls"].items()}
     if got != want:
         print(url, got)
+try:
+    idnode.Client.from_url("idnode://a:7400")
+except ValueError as refused:
+    print(str(refused).partition(":// ")[2])
 for kind in idnode.Client, idnode.aio.Client:
-    print(kind.from_url("idnode://a:1,b:1/shop", timeout=3))
+    print(kind.from_url("idnode+http://a:1,b:1/shop", timeout=3))
     for variables in (
-        {"IDNODE_ENDPOINTS": "a:1, b:1", "IDNODE_DATABASE": "shop", "IDNODE_CLUSTER_ID": "c"}, {}, {"IDNODE_ENDPOINTS": " ,"},
-        {"IDNODE_ENDPOINTS": "a:1", "IDNODE_TLS_CA": "/missing"}, {"IDNODE_ENDPOINTS": "a:1", "IDNODE_TLS_CERT": "x"},
+        {"IDNODE_HTTP_ENDPOINTS": "a:1, b:1", "IDNODE_DATABASE": "shop", "IDNODE_CLUSTER_ID": "c"}, {}, {"IDNODE_HTTP_ENDPOINTS": " ,"},
+        {"IDNODE_HTTP_ENDPOINTS": "a:1", "IDNODE_TLS_CA": "/missing"}, {"IDNODE_HTTP_ENDPOINTS": "a:1", "IDNODE_TLS_CERT": "x"},
     ):
         os.environ.update(variables)
         try:
@@ -151,11 +156,13 @@ for kind in idnode.Client, idnode.aio.Client:
     print(kind.from_env(endpoints=["c:1"], tls=None))
     del os.environ["IDNODE_TLS_CA"]
 `, string(urls))
-	const missing = "IDNODE_ENDPOINTS is not set: it is the list of the nodes' HTTP addresses, as a:7402,b:7402\n"
+	const missing = "IDNODE_HTTP_ENDPOINTS is not set: it is the list of the nodes' HTTP addresses, as a:7402,b:7402\n"
 	one := "<idnode client of a:1, b:1; leader none known; open>\n<idnode client of c:1; leader none known; open>\n" + missing + missing +
 		"[Errno 2] No such file or directory: '/missing'\nthere are variables of TLS, but no IDNODE_TLS_CA\n<idnode client of c:1; leader none known; open>\n"
-	if got != one+one {
-		t.Errorf("the clients are\n%swant\n%s", got, one+one)
+	want := "names gRPC addresses, and this client calls HTTP ones: a URL of idnode is idnode+http://HOST:PORT,HOST:PORT/DATABASE?PARAMETERS, " +
+		"not 'idnode://a:7400'\n" + one + one
+	if got != want {
+		t.Errorf("the clients are\n%swant\n%s", got, want)
 	}
 }
 
