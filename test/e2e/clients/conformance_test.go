@@ -233,11 +233,12 @@ func converse(t *testing.T, c testCase, calls func(*script) []outcome) {
 	}
 }
 
-// endedEarly says whether a call's outcome is unknown, or no node was asked, in another way
-// than expected.
+// endedEarly says whether a call's outcome is unknown, or no node was asked or answered in time, in
+// another way than expected.
 func endedEarly(c testCase, got []outcome) bool {
 	for i, want := range c.Calls[:min(len(got), len(c.Calls))] {
-		if e := got[i].Error; e != nil && slices.Contains([]string{"OutcomeUnknown", "NoEndpoint", "Deadline"}, e.Type) && !reflect.DeepEqual(e, want.Error) {
+		e := got[i].Error
+		if e != nil && slices.Contains([]string{"OutcomeUnknown", "NoEndpoint", "Deadline"}, e.Type) && !reflect.DeepEqual(e, want.Error) {
 			return true
 		}
 	}
