@@ -308,7 +308,8 @@ BiConsumer<String, String> copy = (from, name) -> {
 };
 var names = List.of("ca.crt", "client.crt", "client.key");
 for (var name : names) copy.accept(args[1], name);
-var config = new IdnodeConfig().withTls(into.resolve("ca.crt"), into.resolve("client.crt"), into.resolve("client.key"));
+var config = new IdnodeConfig().withTls(
+    new TlsFiles().withCa(into.resolve("ca.crt")).withCert(into.resolve("client.crt")).withKey(into.resolve("client.key")));
 var warned = new CountDownLatch(1);
 java.util.logging.Logger.getLogger("io.github.idnode").addHandler(new java.util.logging.Handler() {
   public void publish(java.util.logging.LogRecord line) { if (line.getMessage().contains("cannot be read again")) warned.countDown(); }

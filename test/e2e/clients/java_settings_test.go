@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -26,13 +27,19 @@ type parsedURL struct {
 	Error     string            `json:"error"`
 }
 
-// TestJavaReadsURLs: the table says which URLs there are, and what is wrong with others.
+// TestJavaReadsURLs: the table says which URLs there are, and what is wrong with others. The scheme of HTTP addresses is another one.
 func TestJavaReadsURLs(t *testing.T) {
 	var cases map[string]urlCase
 	read(t, "urls", func(d *json.Decoder) error { return d.Decode(&cases) })
 	languages[2].need(t)
 	r := languages[2].start(t)
+	overHTTP := func(text string) string { return regexp.MustCompile("^idnode:").ReplaceAllString(text, "idnode+http:") }
+	all := map[string]urlCase{"idnode://a:7402": {Error: "gRPC"}}
 	for url, want := range cases {
+		want.Error = overHTTP(want.Error)
+		all[overHTTP(url)] = want
+	}
+	for url, want := range all {
 		r.task(t, map[string]string{"url": url})
 		var got parsedURL
 		r.answer(t, &got)
@@ -79,13 +86,13 @@ try (var client = IdnodeClient.fromEnv(); var other = IdnodeClient.fromEnv(confi
 } catch (IllegalArgumentException e) {
   say(e.getMessage());
 }`
-	t.Setenv("IDNODE_ENDPOINTS", "")
-	if got := javaProgram(t, program); !strings.Contains(got, "IDNODE_ENDPOINTS") {
+	t.Setenv("IDNODE_HTTP_ENDPOINTS", "")
+	if got := javaProgram(t, program); !strings.Contains(got, "IDNODE_HTTP_ENDPOINTS") {
 		t.Errorf("without endpoints it says %s", got)
 	}
 	var node listening
 	endpoint := node.serve(t, giveSeven)
-	t.Setenv("IDNODE_ENDPOINTS", " "+endpoint+" , "+endpoint)
+	t.Setenv("IDNODE_HTTP_ENDPOINTS", " "+endpoint+" , "+endpoint)
 	t.Setenv("IDNODE_DATABASE", "shop")
 	t.Setenv("IDNODE_CLUSTER_ID", "c")
 	want := "14\nIdnodeClient[endpoints=[" + endpoint + "], leader=, cluster=c, open]\n"

@@ -112,11 +112,11 @@ func TestJavaMakesSnowflakeIds(t *testing.T) {
 	got := javaProgram(t, `
 try (var client = new IdnodeClient(List.of(args[0]))) {
   var orders = client.snowflake("orders");
-  var ids = orders.next(1000);
+  var ids = orders.nextIds(1000);
   for (var i = 1; i < ids.length; i++) if (ids[i] <= ids[i - 1]) say(ids[i] + " after " + ids[i - 1]);
   var parts = orders.parse(ids[999]);
   say(parts.worker() + " " + (Duration.between(parts.time(), Instant.now()).abs().toMinutes() < 1));
-  say(client.async(orders::next).join() > ids[999]);
+  say(client.async(orders::nextId).join() > ids[999]);
   orders.close();
   orders.close();
   var seen = ConcurrentHashMap.<Long>newKeySet();
@@ -128,7 +128,7 @@ try (var client = new IdnodeClient(List.of(args[0]))) {
       ended.add(callers.submit(() -> {
         try {
           for (; ; ) {
-            var id = handle.next();
+            var id = handle.nextId();
             if (!seen.add(id)) say(id + " twice");
           }
         } catch (ClosedException e) {
@@ -136,7 +136,7 @@ try (var client = new IdnodeClient(List.of(args[0]))) {
         }
       }));
     }
-    handle.next(200);
+    handle.nextIds(200);
     handle.close();
     for (var caller : ended) caller.get();
   }
@@ -156,7 +156,7 @@ try (var client = new IdnodeClient(List.of(args[0]))) {
   var orders = client.snowflake("orders");
   for (long last = 0; ; Thread.sleep(1)) {
     try {
-      last = orders.next();
+      last = orders.nextId();
     } catch (IdnodeException e) {
       say(e.reason() + " " + last);
       break;
@@ -199,11 +199,11 @@ class Waits {
   }
 }
 var orders = client.snowflake("orders");
-say(Waits.outcome(() -> orders.next(Duration.ofMillis(100))));
-say(Waits.outcome(client.snowflake("orders", new CallOptions().withDatabase("hasty").withTimeout(Duration.ofMinutes(1)))::next));
+say(Waits.outcome(() -> orders.nextId(Duration.ofMillis(100))));
+say(Waits.outcome(client.snowflake("orders", new CallOptions().withDatabase("hasty").withTimeout(Duration.ofMinutes(1)))::nextId));
 for (var end : List.<Consumer<Thread>>of(Thread::interrupt, caller -> orders.close())) {
   var said = new LinkedBlockingQueue<String>();
-  var caller = new Thread(() -> said.add(Waits.outcome(orders::next)));
+  var caller = new Thread(() -> said.add(Waits.outcome(orders::nextId)));
   caller.start();
   while (caller.getState() != Thread.State.TIMED_WAITING) Thread.yield();
   end.accept(caller);

@@ -132,7 +132,8 @@ func TestJavaTellsOfACall(t *testing.T) {
 	var node listening
 	got := javaProgram(t, `
 try (var client = new IdnodeClient(List.of(args[0]))) {
-  say(client.identity("invoices").next(new CallOptions().withTraceparent(args[1]).withDatabase("shop").withTimeout(Duration.ofMinutes(7))));
+  say(client.identity("invoices", new IdentityOptions().withDatabase("shop")).next(
+      new CallOptions().withTraceparent(args[1]).withTimeout(Duration.ofMinutes(7))));
   try {
     new CallOptions().withTraceparent("a\r\nb: c");
   } catch (IllegalArgumentException e) {
@@ -202,7 +203,7 @@ try (var client = new IdnodeClient(List.of(args[0]))) {
       () -> client.next("users/", new NextOptions().withCall(twice)), () -> client.next("", new NextOptions().withCall(twice)),
       () -> client.next("users/7", new NextOptions().withCall(twice)), () -> client.identity("a").get(new ReadOptions().withCall(twice)),
       () -> client.claims("", new ReadOptions().withCall(twice)), () -> client.series("a").confirm(List.of(), twice),
-      () -> client.snowflake("a", twice), () -> client.hilo("a", new RangeOptions().withCall(twice)))) {
+      () -> client.snowflake("a", twice), () -> client.hilo("a", new HiLoOptions().withCall(twice)))) {
     try {
       say("gave " + call.call());
     } catch (InvalidException e) {
@@ -393,6 +394,19 @@ try (var client = new IdnodeClient(List.of(args[0]))) {
 	}
 }
 
+// TestJavaNamesItsLastRange: the cluster gives the numbers after it, as many as the caller's pace needs.
+func TestJavaNamesItsLastRange(t *testing.T) {
+	var node listening
+	got := javaProgram(t, `
+try (var client = new IdnodeClient(List.of(args[0]))) {
+  var range = client.nextRange("users");
+  say(client.nextRange("users", new RangeOptions().withLast(range)).granted());
+}`, node.serve(t, oneRange))
+	if fields := node.last().fields; got != "9\n" || fields["lastMax"] != "9" || fields["lastSize"] != 9.0 {
+		t.Errorf("it asked for %v, and got %s", fields, got)
+	}
+}
+
 // TestJavaOpensAHandleThatWasClosed: closing a handle ends it for all who share it, and not the collection.
 func TestJavaOpensAHandleThatWasClosed(t *testing.T) {
 	got := javaProgram(t, `
@@ -421,7 +435,7 @@ class Order$HibernateProxy extends Order {}
 Runnable hidden = () -> {};
 var proxy = java.lang.reflect.Proxy.newProxyInstance(Program.class.getClassLoader(), new Class<?>[] {Runnable.class}, (p, m, a) -> null);
 try (var client = new IdnodeClient(List.of("127.0.0.1:1"))) {
-  say(IdnodeClient.collectionOf(Order.class) + " " + IdnodeClient.collectionOf(Order$HibernateProxy.class));
+  say(IdnodeClient.tagOf(Order.class) + " " + IdnodeClient.tagOf(Order$HibernateProxy.class));
   for (var type : List.of(new Object() {}.getClass(), hidden.getClass(), proxy.getClass())) {
     try {
       say(client.idFor(type));
@@ -470,24 +484,23 @@ func TestJavaTakesNothingThatIsNull(t *testing.T) {
 	var node listening
 	got := javaProgram(t, `
 var client = new IdnodeClient(List.of(args[0]));
-Range range = new Range("", "", 1, 2, 2, null, false, "");
 List<Callable<?>> calls = List.of(
     () -> new IdnodeClient(null), () -> new IdnodeClient(List.of(args[0]), null), () -> new IdnodeClient(Collections.singletonList(null)),
-    () -> client.next(null), () -> client.next("a/", null), () -> client.nextN("a/", 1, new NextOptions(null, false, new CallOptions())),
+    () -> client.next(null), () -> client.next("a/", null), () -> client.nextN("a/", 1, new NextOptions().withSeparator(null)),
     () -> client.nextN("a/", 1, new NextOptions().withCall(null)), () -> client.identity(null), () -> client.identity("a", null),
     () -> client.identity("a").next(null), () -> client.identity("a").get(null), () -> client.identity("a").seed(7, null),
     () -> client.identity("a").delete(null), () -> client.identity("a").forget(null), () -> client.identities(null),
     () -> client.identities("", null), () -> client.claims(null), () -> client.claims("", null), () -> client.series(null),
-    () -> client.snowflake(null), () -> client.snowflake("a", null), () -> client.snowflake("a").next(null), () -> client.snowflake("a").next(1, null),
+    () -> client.snowflake(null), () -> client.snowflake("a", null), () -> client.snowflake("a").nextId(null), () -> client.snowflake("a").nextIds(1, null),
     () -> { client.claim(null); return null; }, () -> { client.claim("a", null); return null; }, () -> { client.release(null); return null; },
     () -> client.hilo(null), () -> client.hilo("a", null), () -> client.hilo("a").next(null), () -> client.hilo("a").nextIds(1, null),
-    () -> client.idFor(null), () -> client.nextRange(null), () -> client.nextRange("a", null), () -> client.returnRange(null, range, 1),
-    () -> client.returnRange("a", null, 1), () -> client.returnRange("a", range, 1, null), () -> client.async(null),
+    () -> client.idFor(null), () -> client.nextRange(null), () -> client.nextRange("a", null), () -> client.returnRange("a", null, 1),
+    () -> client.async(null), () -> new RangeOptions().withLast(null), () -> new TlsFiles().withCa(null),
     () -> client.series("a").take(null), () -> client.series("a").take(Collections.singletonList(null)), () -> client.series("a").take(List.of("k"), null),
-    () -> client.series("a").confirm(null), () -> client.series("a").confirm(Key.of("k"), null), () -> client.series("a").voidNumbers(Key.of("k"), null),
+    () -> client.series("a").confirm(null), () -> client.series("a").confirm(NumberOf.keys("k"), null), () -> client.series("a").voidNumbers(NumberOf.keys("k"), null),
     () -> client.series("a").release(null), () -> client.series("a").find(null), () -> client.series("a").find("k", null),
-    () -> Key.of((String) null), () -> new RequestId(null), () -> new IdnodeConfig().withTimeout(null), () -> new IdnodeConfig().withLabel(null),
-    () -> { client.setEndpoints(null); return null; }, () -> IdnodeClient.fromUrl(null), () -> IdnodeClient.fromUrl("idnode://a:1", null),
+    () -> NumberOf.keys((String) null), () -> new RequestId(null), () -> new IdnodeConfig().withTimeout(null), () -> new IdnodeConfig().withLabel(null),
+    () -> { client.setEndpoints(null); return null; }, () -> IdnodeClient.fromUrl(null), () -> IdnodeClient.fromUrl("idnode+http://a:1", null),
     () -> new IdnodeConfig().withDatabase(null), () -> new IdnodeConfig().withClusterId(null), () -> new IdnodeConfig().withTlsServerName(null),
     () -> new IdnodeConfig().withFailFastAfter(null), () -> new IdnodeConfig().withObserver(null),
     () -> new TakeOptions().withValues(null), () -> new TakeOptions().withLabel(null));
@@ -545,7 +558,8 @@ func TestJavaConnectsAFewAtATime(t *testing.T) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	got := javaProgram(t, `
-var config = new IdnodeConfig().withTls(java.nio.file.Path.of(args[1]), java.nio.file.Path.of(args[2]), java.nio.file.Path.of(args[3]));
+var config = new IdnodeConfig().withTls(new TlsFiles().withCa(java.nio.file.Path.of(args[1]))
+    .withCert(java.nio.file.Path.of(args[2])).withKey(java.nio.file.Path.of(args[3])));
 try (var client = new IdnodeClient(List.of(args[0]), config.withTimeout(Duration.ofMinutes(1)))) {
   var calls = new ArrayList<CompletableFuture<Long>>();
   for (var i = 0; i < 64; i++) calls.add(client.async(client.identity("invoices")::next));

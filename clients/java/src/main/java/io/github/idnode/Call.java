@@ -56,11 +56,11 @@ final class Call<T> {
     this.read = read;
     tryTimeout = config.tryTimeout().toNanos();
     fields = new LinkedHashMap<>(request);
-    fields.put("database", options.database() == null ? config.database() : options.database());
+    fields.put("database", options.database == null ? config.database() : options.database);
     this.method = method;
-    traceparent = options.traceparent();
-    renewable = kind.counted && options.requestId() == null;
-    id = renewable ? new RequestId(UUID.randomUUID().toString()) : kind.counted ? options.requestId() : null;
+    traceparent = options.traceparent;
+    renewable = kind.counted && options.requestId == null;
+    id = renewable ? new RequestId(UUID.randomUUID().toString()) : kind.counted ? options.requestId : null;
     repeats = id != null && id.since() != null;
     unknown = repeats;
   }

@@ -1,17 +1,22 @@
 package io.github.idnode;
 
-/**
- * What {@link IdnodeClient#claim(String, ClaimOptions)} may be told.
- *
- * @param separator stands between the parts of the id; empty means {@code /}
- * @param call what any call may be told
- */
-public record ClaimOptions(String separator, CallOptions call) {
+import static java.util.Objects.requireNonNull;
+
+/** What {@link IdnodeClient#claim(String, ClaimOptions)} may be told. It does not change: each method returns a changed copy. */
+public final class ClaimOptions {
+  final String separator;
+  final CallOptions call;
+
   /** The usual ones. */
   public ClaimOptions() { this("", new CallOptions()); }
 
+  private ClaimOptions(String separator, CallOptions call) {
+    this.separator = requireNonNull(separator, "separator");
+    this.call = requireNonNull(call, "call");
+  }
+
   /**
-   * These with a separator.
+   * These with what stands between the parts of the id.
    *
    * @param to one character; empty means {@code /}
    * @return the changed copy

@@ -15,7 +15,7 @@ final class CollectionNames {
 
   static String of(Class<?> type) {
     if (type.isAnonymousClass() || type.isHidden() || Proxy.isProxyClass(type)) {
-      throw new IllegalArgumentException(type + " has no name of its own: name the collection, as in hilo(\"users\")");
+      throw new IllegalArgumentException(type + " has no name of its own: name the tag, as in hilo(\"users\")");
     }
     // A $ in the name is that of a class which Hibernate or another library has made below the program's own.
     return type.getSimpleName().contains("$") && type.getSuperclass() != null ? of(type.getSuperclass()) : of(type.getSimpleName());

@@ -4,36 +4,96 @@ import java.time.Instant;
 import java.time.LocalDate;
 import java.util.List;
 
-/**
- * The number of a document.
- *
- * @param key the document's
- * @param text the number in the series' format
- * @param scope the period, where numbers begin again, and the values of the format
- * @param number the number in its scope
- * @param state what became of it
- * @param overdue whether it is open and its time has ended
- * @param date the document's; null if it has none
- * @param taken when the key got it, by the leader's clock; null if that is not known
- * @param expires when its time ends; null for never
- * @param label what its caller said of it
- * @param reason that of a voided number
- * @param note that of the range which an authority allotted
- */
-public record DocumentNumber(
-    String key, String text, List<String> scope, long number, NumberState state, boolean overdue, LocalDate date, Instant taken,
-    Instant expires, String label, String reason, String note) {
+/** The number of a document. */
+public sealed interface DocumentNumber permits TakenNumber {
+  /**
+   * The document's key.
+   *
+   * @return the key
+   */
+  String key();
+
+  /**
+   * The number in the series' format.
+   *
+   * @return the text
+   */
+  String text();
+
+  /**
+   * The period, where numbers begin again, and the values of the format.
+   *
+   * @return the scope
+   */
+  List<String> scope();
+
+  /**
+   * The number in its scope.
+   *
+   * @return at least 1
+   */
+  long number();
+
+  /**
+   * What became of it.
+   *
+   * @return the state
+   */
+  NumberState state();
+
+  /**
+   * Whether it is open and its time has ended.
+   *
+   * @return true if so
+   */
+  boolean overdue();
+
+  /**
+   * The document's date.
+   *
+   * @return the date; null if it has none
+   */
+  LocalDate date();
+
+  /**
+   * When the key got it, by the leader's clock.
+   *
+   * @return the time; null if that is not known
+   */
+  Instant taken();
+
+  /**
+   * When its time ends.
+   *
+   * @return the time; null for never
+   */
+  Instant expires();
+
+  /**
+   * What its caller said of it.
+   *
+   * @return the label; may be empty
+   */
+  String label();
+
+  /**
+   * Why it was voided.
+   *
+   * @return the reason; empty if it was not
+   */
+  String reason();
+
+  /**
+   * The note of the range which an authority allotted.
+   *
+   * @return the note; may be empty
+   */
+  String note();
+
   /**
    * What confirm, void and release take.
    *
    * @return the key and the number
    */
-  public Key bound() { return new Key(key, number); }
-
-  static DocumentNumber of(Answer n) {
-    return new DocumentNumber(
-        n.text("key"), n.text("text"), n.texts("scope"), n.number("number"), NumberState.of(n.maybe("state")),
-        n.flag("overdue"), n.text("date").isEmpty() ? null : LocalDate.parse(n.text("date")), n.time("taken"), n.time("expires"),
-        n.text("label"), n.text("reason"), n.text("note"));
-  }
+  default NumberOf numberOf() { return new NumberOf(key(), number()); }
 }

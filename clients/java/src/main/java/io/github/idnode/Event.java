@@ -2,18 +2,10 @@ package io.github.idnode;
 
 import java.time.Duration;
 
-/**
- * Something that a client did for its calls; see {@link IdnodeConfig#withObserver}.
- *
- * @param kind its kind, which says what else it has
- * @param node the address of a node; empty if there is none
- * @param attempt counts the tries of a call, from 1
- * @param duration the time that it took
- * @param error why it failed; null if it did not
- */
-public record Event(Kind kind, String node, int attempt, Duration duration, Throwable error) {
+/** Something that a client did for its calls; see {@link IdnodeConfig#withObserver}. Later versions may have more kinds. */
+public sealed interface Event permits SeenEvent {
   /** The kinds of events. */
-  public enum Kind {
+  enum Kind {
     /** A try of a call ended. It has all fields. A HiLo id from a range at hand has none. */
     TRY,
     /** A look for the leader ended. It has a duration, and the leader's node if one is known. */
@@ -23,4 +15,39 @@ public record Event(Kind kind, String node, int attempt, Duration duration, Thro
     /** Unused numbers of a HiLo range came back after another client had got a range of the tag. They are a gap. */
     GAP
   }
+
+  /**
+   * Its kind, which says what else it has.
+   *
+   * @return the kind
+   */
+  Kind kind();
+
+  /**
+   * The address of a node.
+   *
+   * @return {@code host:port}; empty if there is none
+   */
+  String node();
+
+  /**
+   * Counts the tries of a call.
+   *
+   * @return from 1; 0 if it is no try
+   */
+  int attempt();
+
+  /**
+   * The time that it took.
+   *
+   * @return zero if it took none
+   */
+  Duration duration();
+
+  /**
+   * Why it failed.
+   *
+   * @return null if it did not
+   */
+  Throwable error();
 }

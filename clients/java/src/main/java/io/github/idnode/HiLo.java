@@ -15,7 +15,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * Gives the ids of one collection, without a call for most of them; meant to be shared. The next range is fetched in the
  * background once half of the current one is used.
  */
-public final class HiLo {
+public final class HiLo implements AutoCloseable {
   private static final long FETCH_PAUSE = 100 * MS; // After a prefetch that failed.
   private static final long LONGEST_FETCH_PAUSE = 10_000 * MS;
   private static final Duration FOREVER = Duration.ofDays(365); // A fetch ends with its own timeout.
@@ -121,6 +121,7 @@ public final class HiLo {
    * Returns the unused numbers to the cluster. Afterwards the handle throws a {@link ClosedException}, and
    * {@link IdnodeClient#hilo} makes another one.
    */
+  @Override
   public void close() { close(client.deadline(options)); }
 
   boolean isClosed() { return Background.locked(lock, () -> closed); }
@@ -169,7 +170,7 @@ public final class HiLo {
 
   private Range fetch(RequestId id) {
     try {
-      return client.call(Call.Kind.ONCE, "IdsService/NextRange", request, options.withRequestId(id), Range::of);
+      return client.call(Call.Kind.ONCE, "IdsService/NextRange", request, options.withRequestId(id), GrantedRange::of);
     } catch (RequestIdExpiredException e) {
       if (id == null) throw e;
       return fetch(null); // Nobody will know what the one asked for again was.
@@ -204,8 +205,7 @@ public final class HiLo {
     lastMax = Math.max(lastMax, got.high());
     request = new LinkedHashMap<>(request);
     request.remove("size");
-    request.putAll(Map.of("lastSize", got.size(), "lastMax", String.valueOf(lastMax)));
-    if (got.at() != null) request.put("lastRangeAt", got.at().toString());
+    RangeOptions.follow(request, got, lastMax);
     ahead = got;
     pause = FETCH_PAUSE;
   }

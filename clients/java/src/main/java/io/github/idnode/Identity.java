@@ -3,16 +3,18 @@ package io.github.idnode;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 
 /** A counter agreed by the cluster, which gives 1, 2, 3 and so on, without holes. It is safe for concurrent use. */
 public final class Identity {
   private final IdnodeClient client;
-  private final String name, separator;
+  private final String name;
+  private final IdentityOptions its;
 
-  Identity(IdnodeClient client, String name, String separator) {
+  Identity(IdnodeClient client, String name, IdentityOptions its) {
     this.client = client;
     this.name = name;
-    this.separator = separator;
+    this.its = its;
   }
 
   /**
@@ -36,7 +38,7 @@ public final class Identity {
    * @param n how many, 1 to 1,000,000
    * @return the blocks, in order
    */
-  public List<Block> nextN(int n) { return nextN(n, new CallOptions()); }
+  public List<ValueBlock> nextN(int n) { return nextN(n, new CallOptions()); }
 
   /**
    * The same with options.
@@ -45,10 +47,10 @@ public final class Identity {
    * @param options what the call is told
    * @return the blocks, in order
    */
-  public List<Block> nextN(int n, CallOptions options) {
+  public List<ValueBlock> nextN(int n, CallOptions options) {
     IdnodeClient.checkCount(n);
-    return client.call(Call.Kind.ONCE, "IdsService/NextIdentity", Map.of("name", name, "count", n, "separator", separator), options,
-        answer -> answer.list("blocks", b -> new Block(b.number("first"), b.number("last"))));
+    return call(Call.Kind.ONCE, "IdsService/NextIdentity", Map.of("name", name, "count", n, "separator", its.separator), options,
+        answer -> answer.list("blocks", b -> new ValueBlock(b.number("first"), b.number("last"))));
   }
 
   /**
@@ -65,7 +67,7 @@ public final class Identity {
    * @return the value
    */
   public long get(ReadOptions options) {
-    return client.call(Call.Kind.READS, "IdsService/GetIdentity", options.in(Map.of("name", name)), options.call(),
+    return call(Call.Kind.READS, "IdsService/GetIdentity", options.in(Map.of("name", name)), options.call,
         answer -> answer.get("identity").number("value"));
   }
 
@@ -85,9 +87,9 @@ public final class Identity {
    * @return the last value taken
    */
   public long seed(long value, SeedOptions options) {
-    var request = new LinkedHashMap<String, Object>(Map.of("name", name, "value", String.valueOf(value), "force", options.force()));
-    if (options.expected() != null) request.put("expected", String.valueOf(options.expected()));
-    return client.call(Call.Kind.ONCE, "IdsService/SeedIdentity", request, options.call(), answer -> answer.number("value"));
+    var request = new LinkedHashMap<String, Object>(Map.of("name", name, "value", String.valueOf(value), "force", options.force));
+    if (options.expected != null) request.put("expected", String.valueOf(options.expected));
+    return call(Call.Kind.ONCE, "IdsService/SeedIdentity", request, options.call, answer -> answer.number("value"));
   }
 
   /**
@@ -121,7 +123,12 @@ public final class Identity {
   public long forget(CallOptions options) { return delete(true, options); }
 
   private long delete(boolean forget, CallOptions options) {
-    return client.call(Call.Kind.ONCE, "IdsService/DeleteIdentity", Map.of("name", name, "forget", forget), options,
+    return call(Call.Kind.ONCE, "IdsService/DeleteIdentity", Map.of("name", name, "forget", forget), options,
         answer -> answer.number("value"));
+  }
+
+  private <T> T call(Call.Kind kind, String method, Map<String, ?> request, CallOptions options, Function<Answer, T> read) {
+    var other = options.database == null && its.database != null;
+    return client.call(kind, method, request, other ? options.withDatabase(its.database) : options, read);
   }
 }

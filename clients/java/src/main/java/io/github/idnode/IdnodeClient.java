@@ -40,7 +40,7 @@ import java.util.stream.Stream;
  *   ids.next("invoices|");                     // "invoices/2"
  *   ids.hilo("users").nextId();                // "users/1-A"
  *   ids.series("bills").take(List.of("4711")); // the number of document 4711
- *   ids.snowflake("orders").next();            // 2071231455764844544
+ *   ids.snowflake("orders").nextId();           // 2071231455764844544
  * }
  * }</pre>
  *
@@ -91,10 +91,10 @@ public final class IdnodeClient implements AutoCloseable {
   }
 
   /**
-   * A client as the environment configures it. {@code IDNODE_ENDPOINTS} lists the nodes' HTTP addresses, separated by commas;
+   * A client as the environment configures it. {@code IDNODE_HTTP_ENDPOINTS} lists the nodes' HTTP addresses, separated by commas;
    * {@code IDNODE_DATABASE} and {@code IDNODE_CLUSTER_ID} are those of {@link IdnodeConfig}; {@code IDNODE_TLS_CA}, {@code IDNODE_TLS_CERT} and
    * {@code IDNODE_TLS_KEY} are PEM files, of which the first turns TLS on; {@code IDNODE_TLS_SERVER_NAME} is the name in the nodes' certificates.
-   * Throws an {@link IllegalArgumentException} if {@code IDNODE_ENDPOINTS} is missing, or something is wrong.
+   * Throws an {@link IllegalArgumentException} if {@code IDNODE_HTTP_ENDPOINTS} is missing, or something is wrong.
    *
    * @return the client
    */
@@ -112,7 +112,7 @@ public final class IdnodeClient implements AutoCloseable {
   }
 
   /**
-   * A client as a URL configures it: {@code idnode://HOST:PORT,HOST:PORT/DATABASE}, with the nodes' HTTP addresses. The database may be left
+   * A client as a URL configures it: {@code idnode+http://HOST:PORT,HOST:PORT/DATABASE}, with the nodes' HTTP addresses. The database may be left
    * out. Parameters are {@code tls-ca}, {@code tls-cert}, {@code tls-key}, which are PEM files, {@code tls-server-name}, {@code cluster-id}, and
    * {@code tls=true} for TLS with the CAs that Java trusts. Throws an {@link IllegalArgumentException} if something is wrong.
    *
@@ -188,13 +188,13 @@ public final class IdnodeClient implements AutoCloseable {
   public List<String> nextN(String template, int n, NextOptions options) {
     checkCount(n);
     var identity = template.endsWith("|");
-    var numbered = identity || template.endsWith(options.separator().isEmpty() ? "/" : options.separator());
+    var numbered = identity || template.endsWith(options.separator.isEmpty() ? "/" : options.separator);
     var semantic = !numbered && !template.isBlank();
     if (semantic) checkId(template);
     var request = Map.of(
-        "template", template, "count", n, "blocksOnly", numbered && n > 1, "separator", options.separator(), "claim", options.claim());
-    var kind = identity || semantic && options.claim() ? Call.Kind.ONCE : Call.Kind.LOCAL;
-    var ids = call(kind, "IdsService/Generate", request, options.call(), Answer::ids);
+        "template", template, "count", n, "blocksOnly", numbered && n > 1, "separator", options.separator, "claim", options.claim);
+    var kind = identity || semantic && options.claim ? Call.Kind.ONCE : Call.Kind.LOCAL;
+    var ids = call(kind, "IdsService/Generate", request, options.call, Answer::ids);
     if (ids.size() != n) throw internal("asked for " + n + " ids, got " + ids.size(), null);
     return ids;
   }
@@ -205,17 +205,17 @@ public final class IdnodeClient implements AutoCloseable {
    * @param name its name
    * @return the identity
    */
-  public Identity identity(String name) { return identity(name, ""); }
+  public Identity identity(String name) { return identity(name, new IdentityOptions()); }
 
   /**
-   * The same with a separator. It is one character, and stands between the name and the value in ids: those that are claimed are left out.
+   * The same with options.
    *
    * @param name its name
-   * @param separator one character; empty means {@code /}
+   * @param options what the identity is told
    * @return the identity
    */
-  public Identity identity(String name, String separator) {
-    return new Identity(this, requireNonNull(name, "name"), requireNonNull(separator, "separator"));
+  public Identity identity(String name, IdentityOptions options) {
+    return new Identity(this, requireNonNull(name, "name"), requireNonNull(options, "options"));
   }
 
   /**
@@ -260,7 +260,7 @@ public final class IdnodeClient implements AutoCloseable {
    */
   public void claim(String id, ClaimOptions options) {
     checkId(id);
-    call(Call.Kind.ONCE, "IdsService/Claim", Map.of("id", id, "separator", options.separator()), options.call(), answer -> true);
+    call(Call.Kind.ONCE, "IdsService/Claim", Map.of("id", id, "separator", options.separator), options.call, answer -> true);
   }
 
   /**
@@ -305,7 +305,7 @@ public final class IdnodeClient implements AutoCloseable {
    * @param tag the collection's
    * @return the handle
    */
-  public HiLo hilo(String tag) { return hilo(tag, new RangeOptions()); }
+  public HiLo hilo(String tag) { return hilo(tag, new HiLoOptions()); }
 
   /**
    * The same with options. Those other than the separator and the database count only when the handle is made. A request id
@@ -315,10 +315,12 @@ public final class IdnodeClient implements AutoCloseable {
    * @param options what the call is told
    * @return the handle
    */
-  public HiLo hilo(String tag, RangeOptions options) {
-    var separator = options.separator().isEmpty() ? "/" : options.separator();
-    var key = List.of(tag, separator, database(options.call()));
-    return handle(handles, key, options.call(), HiLo::isClosed, () -> new HiLo(this, tag, options.request(tag, config.label()), options.call()));
+  public HiLo hilo(String tag, HiLoOptions options) {
+    var separator = options.separator.isEmpty() ? "/" : options.separator;
+    var key = List.of(tag, separator, database(options.call));
+    return handle(handles, key, options.call, HiLo::isClosed, () -> {
+      return new HiLo(this, tag, RangeOptions.request(tag, config.label(), options.separator, options.firstSize), options.call);
+    });
   }
 
   /**
@@ -340,7 +342,7 @@ public final class IdnodeClient implements AutoCloseable {
     return handle(snowflakes, List.of(pool, database(options)), options, Snowflake::isClosed, () -> new Snowflake(this, pool, options));
   }
 
-  private String database(CallOptions options) { return Objects.toString(options.database(), config.database()); }
+  private String database(CallOptions options) { return Objects.toString(options.database, config.database()); }
 
   private <T> T handle(Map<List<String>, T> handles, List<String> key, CallOptions options, Predicate<T> closed, Supplier<T> made) {
     checkRequestId(false, options);
@@ -357,15 +359,15 @@ public final class IdnodeClient implements AutoCloseable {
    * @param type the class
    * @return the id
    */
-  public String idFor(Class<?> type) { return hilo(collectionOf(type)).nextId(); }
+  public String idFor(Class<?> type) { return hilo(tagOf(type)).nextId(); }
 
   /**
-   * The HiLo tag for documents of a class: Company gives companies, OrderLine gives OrderLines.
+   * The HiLo tag of a class: {@code companies} for Company, {@code OrderLines} for OrderLine.
    *
    * @param type the class
    * @return the tag
    */
-  public static String collectionOf(Class<?> type) { return CollectionNames.of(type); }
+  public static String tagOf(Class<?> type) { return CollectionNames.of(type); }
 
   /**
    * The same for a class with this simple name.
@@ -373,7 +375,7 @@ public final class IdnodeClient implements AutoCloseable {
    * @param name the class's simple name
    * @return the tag
    */
-  public static String collectionOf(String name) { return CollectionNames.of(name); }
+  public static String tagOf(String name) { return CollectionNames.of(name); }
 
   /**
    * Reserves the next range of a tag. Most programs are better off with {@link #hilo(String)}.
@@ -391,7 +393,7 @@ public final class IdnodeClient implements AutoCloseable {
    * @return the range
    */
   public Range nextRange(String tag, RangeOptions options) {
-    return call(Call.Kind.ONCE, "IdsService/NextRange", options.request(tag, config.label()), options.call(), Range::of);
+    return call(Call.Kind.ONCE, "IdsService/NextRange", options.request(tag, config.label()), options.call, GrantedRange::of);
   }
 
   /**
@@ -525,7 +527,7 @@ public final class IdnodeClient implements AutoCloseable {
     }
   }
 
-  Duration timeout(CallOptions options) { return options.timeout() != null ? options.timeout() : config.timeout(); }
+  Duration timeout(CallOptions options) { return options.timeout != null ? options.timeout : config.timeout(); }
 
   // The first call of those that async makes has waited for a thread in its time.
   long deadline(CallOptions options) {
@@ -550,7 +552,7 @@ public final class IdnodeClient implements AutoCloseable {
   private <T> Stream<T> pages(String method, String prefix, ReadOptions options, Function<Answer, List<T>> read) {
     Function<String, Page<T>> page = token -> {
       var request = new LinkedHashMap<>(options.in(Map.of("prefix", prefix, "pageSize", 1000, "pageToken", token)));
-      return call(Call.Kind.READS, "IdsService/" + method, request, options.call(),
+      return call(Call.Kind.READS, "IdsService/" + method, request, options.call,
           answer -> new Page<>(read.apply(answer), answer.text("nextPageToken")));
     };
     return Stream.iterate(page.apply(""), Objects::nonNull, last -> last.next.isEmpty() ? null : page.apply(last.next))
@@ -562,7 +564,7 @@ public final class IdnodeClient implements AutoCloseable {
   }
 
   private static void checkRequestId(boolean counted, CallOptions options) {
-    if (counted || options.requestId() == null) return;
+    if (counted || options.requestId == null) return;
     throw new InvalidException(new Problem("a request id does not apply to this call", "invalid_argument", "INVALID_OPTION"));
   }
 

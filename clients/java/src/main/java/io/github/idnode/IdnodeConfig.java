@@ -2,16 +2,13 @@ package io.github.idnode;
 
 import static java.util.Objects.requireNonNull;
 
-import java.io.IOException;
-import java.nio.file.Path;
-import java.security.GeneralSecurityException;
 import java.time.Duration;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import javax.net.ssl.SSLContext;
 
 /** What a client may be told beside its endpoints. It does not change: each method returns a changed copy. */
-public final class IdnodeConfig implements Cloneable {
+public final class IdnodeConfig {
   private static final Duration LONGEST = Duration.ofDays(365); // A longer time is as good as that.
   private String database = "", label = Label.ofProgram(), clusterId = "", tlsServerName = "";
   private SSLContext tls; // Null for none.
@@ -23,19 +20,29 @@ public final class IdnodeConfig implements Cloneable {
   /** The usual ones. */
   public IdnodeConfig() {}
 
+  private IdnodeConfig(IdnodeConfig of) {
+    database = of.database;
+    label = of.label;
+    clusterId = of.clusterId;
+    tlsServerName = of.tlsServerName;
+    tls = of.tls;
+    timeout = of.timeout;
+    tryTimeout = of.tryTimeout;
+    failFastAfter = of.failFastAfter;
+    executor = of.executor;
+    maxConnections = of.maxConnections;
+    observer = of.observer;
+  }
+
   static Duration checked(Duration timeout) {
     if (timeout.isZero() || timeout.isNegative()) throw new IllegalArgumentException("a timeout is above zero");
     return timeout.compareTo(LONGEST) > 0 ? LONGEST : timeout;
   }
 
   private IdnodeConfig with(Consumer<IdnodeConfig> change) {
-    try {
-      var changed = (IdnodeConfig) clone();
-      change.accept(changed);
-      return changed;
-    } catch (CloneNotSupportedException e) {
-      throw new AssertionError(e);
-    }
+    var changed = new IdnodeConfig(this);
+    change.accept(changed);
+    return changed;
   }
 
   String database() { return database; }
@@ -67,20 +74,14 @@ public final class IdnodeConfig implements Cloneable {
   public IdnodeConfig withTls(SSLContext to) { return with(c -> c.tls = to); }
 
   /**
-   * These with TLS by PEM files: the cluster's CA, the client's certificate and its PKCS #8 key. A client reads them again when they
-   * have changed: it looks once a second at most, when it opens a connection. Files that cannot be read, or do not fit each
-   * other, change nothing, which the log says.
+   * These with TLS by PEM files. A client reads them again when they have changed: it looks once a second at most, when it opens a
+   * connection. Files that cannot be read then, or do not fit each other, change nothing, which the log says. Throws an
+   * {@link IllegalArgumentException} if a file cannot be read now, or does not hold what it should.
    *
-   * @param ca certificates of the cluster's CA; null for the CAs that Java trusts
-   * @param certificate the client's, and those between it and the CA; null for none
-   * @param key its private key, in PKCS #8; null for none
+   * @param to names the files
    * @return the changed copy
-   * @throws IOException if a file cannot be read
-   * @throws GeneralSecurityException if a file does not hold what it should
    */
-  public IdnodeConfig withTls(Path ca, Path certificate, Path key) throws IOException, GeneralSecurityException {
-    return withTls(new Pem.Context(new Pem(ca, certificate, key)));
-  }
+  public IdnodeConfig withTls(TlsFiles to) { return withTls(to.read()); }
 
   /**
    * These with the name that the nodes' certificates have. At first it is that of the endpoint.

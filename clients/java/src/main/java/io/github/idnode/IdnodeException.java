@@ -106,7 +106,7 @@ public class IdnodeException extends RuntimeException {
   public Optional<Duration> retryAfter() { return Optional.ofNullable(problem.retryAfter()); }
 
   /**
-   * Those that {@link HiLo#nextIds(int)} or {@link Snowflake#next(int)} had taken before it failed.
+   * Those that {@link HiLo#nextIds(int)} or {@link Snowflake#nextIds(int)} had taken before it failed.
    *
    * @return the ids
    */

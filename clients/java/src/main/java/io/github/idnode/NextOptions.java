@@ -1,18 +1,24 @@
 package io.github.idnode;
 
-/**
- * What {@link IdnodeClient#nextN(String, int, NextOptions)} may be told.
- *
- * @param separator stands between the parts of ids; empty means {@code /}
- * @param claim records a finished id in the cluster as taken
- * @param call what any call may be told
- */
-public record NextOptions(String separator, boolean claim, CallOptions call) {
+import static java.util.Objects.requireNonNull;
+
+/** What {@link IdnodeClient#nextN(String, int, NextOptions)} may be told. It does not change: each method returns a changed copy. */
+public final class NextOptions {
+  final String separator;
+  final boolean claim;
+  final CallOptions call;
+
   /** The usual ones. */
   public NextOptions() { this("", false, new CallOptions()); }
 
+  private NextOptions(String separator, boolean claim, CallOptions call) {
+    this.separator = requireNonNull(separator, "separator");
+    this.claim = claim;
+    this.call = requireNonNull(call, "call");
+  }
+
   /**
-   * These with a separator.
+   * These with what stands between the parts of ids.
    *
    * @param to one character; empty means {@code /}
    * @return the changed copy
@@ -22,7 +28,7 @@ public record NextOptions(String separator, boolean claim, CallOptions call) {
   /**
    * These with or without a claim.
    *
-   * @param to whether a finished id is recorded as taken
+   * @param to whether a finished id is recorded in the cluster as taken
    * @return the changed copy
    */
   public NextOptions withClaim(boolean to) { return new NextOptions(separator, to, call); }

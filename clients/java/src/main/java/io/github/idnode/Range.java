@@ -2,22 +2,61 @@ package io.github.idnode;
 
 import java.time.Instant;
 
-/**
- * A HiLo range. Prefix and node tag belong to its numbers alone.
- *
- * @param prefix stands before a number in an id
- * @param nodeTag stands after it
- * @param low the first number
- * @param high the last one, included
- * @param size the size granted
- * @param at the cluster's time of the range; null if it has none
- * @param fromReserve the numbers may lie below those of the last range
- * @param token proves that the range is the caller's when it is returned
- */
-public record Range(String prefix, String nodeTag, long low, long high, long size, Instant at, boolean fromReserve, String token) {
-  static Range of(Answer r) {
-    return new Range(
-        r.text("prefix"), r.text("nodeTag"), r.number("low"), r.number("high"), r.number("size"), r.time("rangeAt"), r.flag("fromReserve"),
-        r.text("token"));
-  }
+/** A HiLo range. Prefix and node tag belong to its numbers alone. */
+public sealed interface Range permits GrantedRange {
+  /**
+   * What stands before a number in an id.
+   *
+   * @return for example {@code users/}
+   */
+  String prefix();
+
+  /**
+   * What stands after it.
+   *
+   * @return for example {@code A}; may be empty
+   */
+  String nodeTag();
+
+  /**
+   * The first number.
+   *
+   * @return at least 1
+   */
+  long low();
+
+  /**
+   * The last one, included.
+   *
+   * @return at least {@link #low}
+   */
+  long high();
+
+  /**
+   * The size that the cluster granted. The range may have a few numbers more.
+   *
+   * @return how many numbers
+   */
+  long granted();
+
+  /**
+   * The cluster's time of the range.
+   *
+   * @return the time; null if it has none
+   */
+  Instant at();
+
+  /**
+   * Whether the numbers may lie below those of the last range.
+   *
+   * @return true if the range is from a node's reserve
+   */
+  boolean fromReserve();
+
+  /**
+   * What proves that the range is the caller's when it is returned.
+   *
+   * @return opaque
+   */
+  String token();
 }

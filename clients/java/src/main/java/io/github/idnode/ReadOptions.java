@@ -1,20 +1,25 @@
 package io.github.idnode;
 
+import static java.util.Objects.requireNonNull;
+
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/**
- * What calls that only read may be told.
- *
- * @param stale reads what the node has applied, which may be old
- * @param call what any call may be told
- */
-public record ReadOptions(boolean stale, CallOptions call) {
+/** What calls that only read may be told. It does not change: each method returns a changed copy. */
+public final class ReadOptions {
+  final CallOptions call;
+  private final boolean stale;
+
   /** The usual ones. */
   public ReadOptions() { this(false, new CallOptions()); }
 
+  private ReadOptions(boolean stale, CallOptions call) {
+    this.stale = stale;
+    this.call = requireNonNull(call, "call");
+  }
+
   /**
-   * These with or without reading what may be old.
+   * These with or without reading what the node has applied, which may be old.
    *
    * @param to whether what may be old is read
    * @return the changed copy

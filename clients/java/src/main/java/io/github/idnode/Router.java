@@ -144,7 +144,7 @@ final class Router {
   void tell(Event.Kind kind, String node, int attempt, long began, Throwable error) {
     try {
       var took = attempt > 0 || kind == Event.Kind.LOOK ? System.nanoTime() - began : 0;
-      config.observer().accept(new Event(kind, node, attempt, Duration.ofNanos(took), error));
+      config.observer().accept(new SeenEvent(kind, node, attempt, Duration.ofNanos(took), error));
     } catch (RuntimeException e) {
       LOG.log(Level.WARNING, "the observer failed", e);
     }

@@ -1,18 +1,24 @@
 package io.github.idnode;
 
-/**
- * What {@link Identity#seed(long, SeedOptions)} may be told.
- *
- * @param force sets exactly the value, also a lower one: values may then come twice
- * @param expected only if this is the current value, else the call throws a {@link ConcurrencyException}; null for any
- * @param call what any call may be told
- */
-public record SeedOptions(boolean force, Long expected, CallOptions call) {
+import static java.util.Objects.requireNonNull;
+
+/** What {@link Identity#seed(long, SeedOptions)} may be told. It does not change: each method returns a changed copy. */
+public final class SeedOptions {
+  final boolean force;
+  final Long expected; // Null for any.
+  final CallOptions call;
+
   /** The usual ones. */
   public SeedOptions() { this(false, null, new CallOptions()); }
 
+  private SeedOptions(boolean force, Long expected, CallOptions call) {
+    this.force = force;
+    this.expected = expected;
+    this.call = requireNonNull(call, "call");
+  }
+
   /**
-   * These with or without force.
+   * These with or without force, which sets exactly the value, also a lower one: values may then come twice.
    *
    * @param to whether a lower value is set too
    * @return the changed copy
@@ -20,7 +26,7 @@ public record SeedOptions(boolean force, Long expected, CallOptions call) {
   public SeedOptions withForce(boolean to) { return new SeedOptions(to, expected, call); }
 
   /**
-   * These with an expected value.
+   * These with an expected value. If another one is current, the call throws a {@link ConcurrencyException}.
    *
    * @param to what the current value must be
    * @return the changed copy

@@ -37,45 +37,45 @@ public final class Series {
    * @return the numbers, in the order of the keys
    */
   public List<DocumentNumber> take(List<String> keys, TakeOptions options) {
-    return numbers("TakeNumbers", options.in(Map.of("keys", List.copyOf(keys))), options.call());
+    return numbers("TakeNumbers", options.in(Map.of("keys", List.copyOf(keys))), options.call);
   }
 
   /**
    * Makes the numbers of documents final, or none.
    *
-   * @param keys the documents'
-   * @return the numbers, in the order of the keys
+   * @param numbers those of the documents
+   * @return the numbers, in their order
    */
-  public List<DocumentNumber> confirm(List<Key> keys) { return confirm(keys, new CallOptions()); }
+  public List<DocumentNumber> confirm(List<NumberOf> numbers) { return confirm(numbers, new CallOptions()); }
 
   /**
    * The same with options.
    *
-   * @param keys the documents'
+   * @param numbers those of the documents
    * @param options what the call is told
-   * @return the numbers, in the order of the keys
+   * @return the numbers, in their order
    */
-  public List<DocumentNumber> confirm(List<Key> keys, CallOptions options) { return numbers("ConfirmNumbers", Key.request(keys), options); }
+  public List<DocumentNumber> confirm(List<NumberOf> numbers, CallOptions options) { return numbers("ConfirmNumbers", NumberOf.request(numbers), options); }
 
   /**
    * Says that open numbers belong to no document, and why, in 1 to 128 bytes.
    *
-   * @param keys the documents'
+   * @param numbers those of the documents
    * @param reason 1 to 128 bytes
-   * @return the numbers, in the order of the keys
+   * @return the numbers, in their order
    */
-  public List<DocumentNumber> voidNumbers(List<Key> keys, String reason) { return voidNumbers(keys, reason, new CallOptions()); }
+  public List<DocumentNumber> voidNumbers(List<NumberOf> numbers, String reason) { return voidNumbers(numbers, reason, new CallOptions()); }
 
   /**
    * The same with options.
    *
-   * @param keys the documents'
+   * @param numbers those of the documents
    * @param reason 1 to 128 bytes
    * @param options what the call is told
-   * @return the numbers, in the order of the keys
+   * @return the numbers, in their order
    */
-  public List<DocumentNumber> voidNumbers(List<Key> keys, String reason, CallOptions options) {
-    var request = new LinkedHashMap<>(Key.request(keys));
+  public List<DocumentNumber> voidNumbers(List<NumberOf> numbers, String reason, CallOptions options) {
+    var request = new LinkedHashMap<>(NumberOf.request(numbers));
     request.putAll(Map.of("reason", reason));
     return numbers("VoidNumbers", request, options);
   }
@@ -83,19 +83,19 @@ public final class Series {
   /**
    * Gives open numbers back: another key may get them, or they are voided, as the series' policy says.
    *
-   * @param keys the documents'
-   * @return the numbers, in the order of the keys
+   * @param numbers those of the documents
+   * @return the numbers, in their order
    */
-  public List<DocumentNumber> release(List<Key> keys) { return release(keys, new CallOptions()); }
+  public List<DocumentNumber> release(List<NumberOf> numbers) { return release(numbers, new CallOptions()); }
 
   /**
    * The same with options.
    *
-   * @param keys the documents'
+   * @param numbers those of the documents
    * @param options what the call is told
-   * @return the numbers, in the order of the keys
+   * @return the numbers, in their order
    */
-  public List<DocumentNumber> release(List<Key> keys, CallOptions options) { return numbers("ReleaseNumbers", Key.request(keys), options); }
+  public List<DocumentNumber> release(List<NumberOf> numbers, CallOptions options) { return numbers("ReleaseNumbers", NumberOf.request(numbers), options); }
 
   /**
    * Reads the number of a key. Throws a {@link NotFoundException} if it has none.
@@ -113,13 +113,13 @@ public final class Series {
    * @return the number
    */
   public DocumentNumber find(String key, ReadOptions options) {
-    return client.call(Call.Kind.READS, "SeriesService/WhoHas", options.in(Map.of("series", name, "key", key)), options.call(),
-        answer -> DocumentNumber.of(answer.get("number")));
+    return client.call(Call.Kind.READS, "SeriesService/WhoHas", options.in(Map.of("series", name, "key", key)), options.call,
+        answer -> TakenNumber.of(answer.get("number")));
   }
 
   private List<DocumentNumber> numbers(String method, Map<String, ?> fields, CallOptions options) {
     var request = new LinkedHashMap<String, Object>(fields);
     request.put("series", name);
-    return client.call(Call.Kind.SERIES, "SeriesService/" + method, request, options, answer -> answer.list("numbers", DocumentNumber::of));
+    return client.call(Call.Kind.SERIES, "SeriesService/" + method, request, options, answer -> answer.list("numbers", TakenNumber::of));
   }
 }

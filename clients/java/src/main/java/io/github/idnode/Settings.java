@@ -1,10 +1,8 @@
 package io.github.idnode;
 
-import java.io.IOException;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.security.GeneralSecurityException;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -15,13 +13,13 @@ import java.util.regex.Pattern;
 
 // The endpoints and the configuration of a client as a program's surroundings name them: by the names of the command line's flags.
 record Settings(List<String> endpoints, Map<String, String> named) {
-  private static final Pattern URL = Pattern.compile("idnode://([^/?#]*)(/[^?#]*)?(\\?[^#]*)?(#.*)?", Pattern.DOTALL);
+  private static final Pattern URL = Pattern.compile("idnode\\+http://([^/?#]*)(/[^?#]*)?(\\?[^#]*)?(#.*)?", Pattern.DOTALL);
   private static final List<String> NAMES = List.of("tls", "tls-ca", "tls-cert", "tls-key", "tls-server-name", "cluster-id");
 
   static Settings fromEnv(Map<String, String> env) {
     UnaryOperator<String> variable = name -> "IDNODE_" + name.toUpperCase(Locale.ROOT).replace('-', '_');
-    var endpoints = env.getOrDefault("IDNODE_ENDPOINTS", "");
-    if (endpoints.isBlank()) throw wrong("IDNODE_ENDPOINTS is not set: it lists HTTP addresses of nodes, separated by commas");
+    var endpoints = env.getOrDefault("IDNODE_HTTP_ENDPOINTS", "");
+    if (endpoints.isBlank()) throw wrong("IDNODE_HTTP_ENDPOINTS is not set: it lists HTTP addresses of nodes, separated by commas");
     var named = new LinkedHashMap<String, String>();
     for (var name : List.of("database", "tls-ca", "tls-cert", "tls-key", "tls-server-name", "cluster-id")) {
       var value = env.getOrDefault(variable.apply(name), "");
@@ -32,7 +30,8 @@ record Settings(List<String> endpoints, Map<String, String> named) {
 
   static Settings fromUrl(String url) {
     var parts = URL.matcher(url);
-    if (!parts.matches()) throw wrong("the URL begins with idnode://" + (url.contains("://") ? ", not " + url.substring(0, url.indexOf("://")) : ""));
+    if (url.startsWith("idnode://")) throw wrong("idnode:// names gRPC addresses: a URL of HTTP addresses begins with idnode+http://");
+    if (!parts.matches()) throw wrong("the URL begins with idnode+http://" + (url.contains("://") ? ", not " + url.substring(0, url.indexOf("://")) : ""));
     if (parts.group(1).contains("@")) throw wrong("the URL has a user or a password, which idnode has not");
     if (parts.group(1).isEmpty()) throw wrong("the URL has no endpoints");
     if (parts.group(4) != null) throw wrong("the URL has a fragment, " + parts.group(4));
@@ -81,14 +80,11 @@ record Settings(List<String> endpoints, Map<String, String> named) {
   IdnodeConfig config() {
     var config = new IdnodeConfig().withDatabase(text("database")).withClusterId(text("cluster-id")).withTlsServerName(text("tls-server-name"));
     if (!named.containsKey("tls") && !named.containsKey("tls-ca")) return config;
-    try {
-      return config.withTls(file("tls-ca"), file("tls-cert"), file("tls-key"));
-    } catch (IOException | GeneralSecurityException e) {
-      throw new IllegalArgumentException("the files of TLS cannot be used: " + e, e);
-    }
+    var files = new TlsFiles();
+    if (named.containsKey("tls-ca")) files = files.withCa(Path.of(text("tls-ca")));
+    if (named.containsKey("tls-cert")) files = files.withCert(Path.of(text("tls-cert"))).withKey(Path.of(text("tls-key")));
+    return config.withTls(files);
   }
 
   private String text(String name) { return named.getOrDefault(name, ""); }
-
-  private Path file(String name) { return named.containsKey(name) ? Path.of(text(name)) : null; }
 }

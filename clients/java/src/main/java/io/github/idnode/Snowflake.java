@@ -67,7 +67,7 @@ public final class Snowflake implements AutoCloseable {
    *
    * @return the id
    */
-  public long next() { return next(FOREVER); }
+  public long nextId() { return nextId(FOREVER); }
 
   /**
    * The same, and waits no longer than the timeout. Then it throws a {@link DeadlineException}.
@@ -75,7 +75,7 @@ public final class Snowflake implements AutoCloseable {
    * @param timeout above zero
    * @return the id
    */
-  public long next(Duration timeout) { return next(System.nanoTime() + IdnodeConfig.checked(timeout).toNanos()); }
+  public long nextId(Duration timeout) { return next(System.nanoTime() + IdnodeConfig.checked(timeout).toNanos()); }
 
   /**
    * Makes n ids, which rise. An exception has the ids that were made before it.
@@ -83,7 +83,7 @@ public final class Snowflake implements AutoCloseable {
    * @param n how many, 1 to 10,000
    * @return the ids
    */
-  public long[] next(int n) { return next(n, FOREVER); }
+  public long[] nextIds(int n) { return nextIds(n, FOREVER); }
 
   /**
    * The same, and waits no longer than the timeout. Then it throws a {@link DeadlineException}.
@@ -92,7 +92,7 @@ public final class Snowflake implements AutoCloseable {
    * @param timeout above zero
    * @return the ids
    */
-  public long[] next(int n, Duration timeout) {
+  public long[] nextIds(int n, Duration timeout) {
     var wrong = new Problem("it must be from 1 to 10,000", "invalid_argument", "INVALID_COUNT", "count");
     if (n < 1 || n > MAX_COUNT) throw new InvalidException(wrong);
     var end = System.nanoTime() + IdnodeConfig.checked(timeout).toNanos();

@@ -8,58 +8,46 @@ import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
 
-/**
- * What {@link Series#take(java.util.List, TakeOptions)} may be told.
- *
- * @param values those of the series' format, as {@code Map.of("branch", "BERLIN")}
- * @param date the documents'; null for the present day in the series' zone
- * @param label stored with each new number, at most 64 bytes
- * @param expiresIn replaces the time that the series' definition gives: at least a minute, at most that; null for that
- * @param number what the document of the only key has already, from another tool or by hand; 0 for a new one
- * @param because why that number is entered, in 1 to 128 bytes
- * @param call what any call may be told
- */
-public record TakeOptions(
-    Map<String, String> values, LocalDate date, String label, Duration expiresIn, long number, String because, CallOptions call) {
-  /**
-   * Throws a {@link NullPointerException} if values, label, because or call is null.
-   *
-   * @param values those of the series' format, as {@code Map.of("branch", "BERLIN")}
-   * @param date the documents'
-   * @param label stored with each new number, at most 64 bytes
-   * @param expiresIn replaces the time that the series' definition gives: at least a minute, at most that
-   * @param number what the document of the only key has already
-   * @param because why that number is entered
-   * @param call what any call may be told
-   */
-  public TakeOptions {
-    values = Map.copyOf(values);
-    requireNonNull(label, "label");
-    requireNonNull(because, "because");
-    requireNonNull(call, "call");
-  }
+/** What {@link Series#take(java.util.List, TakeOptions)} may be told. It does not change: each method returns a changed copy. */
+public final class TakeOptions {
+  final CallOptions call;
+  private final Map<String, String> values;
+  private final LocalDate date; // Null for the present day in the series' zone.
+  private final Duration expiresIn; // Null for the time that the series' definition gives.
+  private final long number; // 0 for a new one.
+  private final String label, because;
 
   /** The usual ones. */
   public TakeOptions() { this(Map.of(), null, "", null, 0, "", new CallOptions()); }
 
+  private TakeOptions(Map<String, String> values, LocalDate date, String label, Duration expiresIn, long number, String because, CallOptions call) {
+    this.values = Map.copyOf(values);
+    this.date = date;
+    this.label = requireNonNull(label, "label");
+    this.expiresIn = expiresIn;
+    this.number = number;
+    this.because = requireNonNull(because, "because");
+    this.call = requireNonNull(call, "call");
+  }
+
   /**
-   * These with values.
+   * These with the values of the series' format.
    *
-   * @param to those of the series' format
+   * @param to as {@code Map.of("branch", "BERLIN")}
    * @return the changed copy
    */
   public TakeOptions withValues(Map<String, String> to) { return new TakeOptions(to, date, label, expiresIn, number, because, call); }
 
   /**
-   * These with a date.
+   * These with the documents' date. At first it is the present day in the series' zone.
    *
-   * @param to the documents'
+   * @param to null for the present day
    * @return the changed copy
    */
   public TakeOptions withDate(LocalDate to) { return new TakeOptions(values, to, label, expiresIn, number, because, call); }
 
   /**
-   * These with a label.
+   * These with a label, which is stored with each new number.
    *
    * @param to at most 64 bytes
    * @return the changed copy
@@ -67,9 +55,9 @@ public record TakeOptions(
   public TakeOptions withLabel(String to) { return new TakeOptions(values, date, to, expiresIn, number, because, call); }
 
   /**
-   * These with a time.
+   * These with a time that replaces the one of the series' definition.
    *
-   * @param to at least a minute
+   * @param to at least a minute, at most that of the definition; null for that
    * @return the changed copy
    */
   public TakeOptions withExpiresIn(Duration to) { return new TakeOptions(values, date, label, to, number, because, call); }

@@ -70,7 +70,8 @@ public final class Conformance {
       if (options.get("tryTimeoutMs") instanceof Double ms) config = config.withTryTimeout(Duration.ofMillis(ms.longValue()));
     }
     if (task.get("tls") instanceof Map<?, ?> tls) {
-      config = config.withTls(Path.of(text(tls, "ca")), Path.of(text(tls, "cert")), Path.of(text(tls, "key")));
+      var files = new TlsFiles().withCa(Path.of(text(tls, "ca")));
+      config = config.withTls(files.withCert(Path.of(text(tls, "cert"))).withKey(Path.of(text(tls, "key"))));
     }
     return new IdnodeClient(strings(task.get("endpoints")), config);
   }
@@ -85,34 +86,36 @@ public final class Conformance {
     } catch (IdnodeException e) {
       failed = e;
       var type = e.getClass().getSimpleName().replaceFirst("Exception$", "");
-      return Map.of("values", e.ids(), "cause", e.getCause() != null, "error", Map.of("type", type, "reason", e.problem.reason(), "field", e.field()));
+      return Map.of("values", e.ids(), "cause", e.getCause() != null, "error", Map.of("type", type, "reason", e.reason(), "field", e.field()));
     }
   }
 
   private static Stream<?> make(IdnodeClient client, String call, Map<?, ?> args) {
     var n = args.get("n") instanceof Double count ? count.intValue() : 1;
     String name = text(args, "name"), separator = text(args, "separator");
-    var identity = client.identity(name, separator);
+    var identity = client.identity(name, new IdentityOptions().withSeparator(separator));
     var options = options(args);
     switch (call) {
-      case "next": return client.nextN(text(args, "template"), n, new NextOptions(separator, args.get("claim") != null, options)).stream();
+      case "next":
+        var told = new NextOptions().withSeparator(separator).withClaim(args.get("claim") != null).withCall(options);
+        return client.nextN(text(args, "template"), n, told).stream();
       case "identity.next": return identity.nextN(n, options).stream().flatMap(b -> LongStream.rangeClosed(b.first(), b.last()).boxed());
       case "identity.get": return Stream.of(identity.get());
       case "identity.seed": return Stream.of(identity.seed(Long.parseLong(text(args, "value")), seed(args, options)));
       case "identity.delete": return Stream.of(args.get("forget") != null ? identity.forget(options) : identity.delete(options));
       case "identities": return client.identities(text(args, "prefix")).map(i -> i.name() + "=" + i.value());
       case "claims": return client.claims(text(args, "prefix"));
-      case "hilo": return client.hilo(text(args, "tag"), new RangeOptions().withSeparator(separator)).nextIds(n).stream();
-      case "snowflake.next": return LongStream.of(client.snowflake(name).next(n)).boxed();
+      case "hilo": return client.hilo(text(args, "tag"), new HiLoOptions().withSeparator(separator)).nextIds(n).stream();
+      case "snowflake.next": return LongStream.of(client.snowflake(name).nextIds(n)).boxed();
       case "snowflake.parse":
         var parts = client.snowflake(name).parse(Long.parseLong(text(args, "id")));
         return Stream.of(parts.time().toEpochMilli() + " " + parts.worker() + " " + parts.sequence());
       case "snowflake.close":
         client.snowflake(name).close();
         return Stream.of();
-      case "collection": return Stream.of(IdnodeClient.collectionOf(name));
+      case "collection": return Stream.of(IdnodeClient.tagOf(name));
       case "claim":
-        client.claim(text(args, "id"), new ClaimOptions(separator, options));
+        client.claim(text(args, "id"), new ClaimOptions().withSeparator(separator).withCall(options));
         return Stream.of();
       case "release":
         client.release(text(args, "id"), options);
@@ -124,11 +127,11 @@ public final class Conformance {
 
   private static Stream<String> numbers(Series series, String call, Map<?, ?> args) {
     var keys = strings(args.get("keys"));
-    var bound = Key.of(keys.toArray(new String[0]));
+    var bound = NumberOf.keys(keys.toArray(new String[0]));
     var got = switch (call) {
       case "series.take" -> series.take(keys, take(args));
       case "series.confirm" -> series.confirm(bound);
-      case "series.confirmTaken" -> series.confirm(series.take(keys).stream().map(DocumentNumber::bound).toList());
+      case "series.confirmTaken" -> series.confirm(series.take(keys).stream().map(DocumentNumber::numberOf).toList());
       case "series.void" -> series.voidNumbers(bound, text(args, "reason"));
       case "series.release" -> series.release(bound);
       case "series.find" -> List.of(series.find(keys.get(0)));
@@ -150,8 +153,8 @@ public final class Conformance {
   }
 
   private static SeedOptions seed(Map<?, ?> args, CallOptions options) {
-    var expected = args.get("expected") == null ? null : Long.valueOf(text(args, "expected"));
-    return new SeedOptions(args.get("force") != null, expected, options);
+    var told = new SeedOptions().withForce(args.get("force") != null).withCall(options);
+    return args.get("expected") == null ? told : told.withExpected(Long.parseLong(text(args, "expected")));
   }
 
   private static TakeOptions take(Map<?, ?> args) {
@@ -197,7 +200,7 @@ public final class Conformance {
   private static void make(Snowflake pool, long number) {
     try {
       while (!ended) {
-        say(Map.of("client", number, "ids", LongStream.of(pool.next(10)).mapToObj(Long::toString).toList()));
+        say(Map.of("client", number, "ids", LongStream.of(pool.nextIds(10)).mapToObj(Long::toString).toList()));
         LockSupport.parkNanos(10_000_000);
       }
     } catch (RuntimeException e) {

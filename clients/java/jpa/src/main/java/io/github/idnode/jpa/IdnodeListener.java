@@ -72,8 +72,8 @@ public class IdnodeListener {
     var text = field.getType() == String.class;
     if (text && !source.identity().isEmpty()) return client.next(source.identity() + "|");
     if (!source.identity().isEmpty()) return number(field, client.identity(source.identity()).next());
-    if (!source.snowflake().isEmpty()) return number(field, client.snowflake(source.snowflake()).next());
-    var next = client.hilo(source.tag().isEmpty() ? IdnodeClient.collectionOf(field.getDeclaringClass()) : source.tag()).next();
+    if (!source.snowflake().isEmpty()) return number(field, client.snowflake(source.snowflake()).nextId());
+    var next = client.hilo(source.tag().isEmpty() ? IdnodeClient.tagOf(field.getDeclaringClass()) : source.tag()).next();
     return text ? next.toString() : number(field, next.value());
   }
 

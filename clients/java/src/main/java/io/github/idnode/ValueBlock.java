@@ -6,4 +6,4 @@ package io.github.idnode;
  * @param first the first one
  * @param last the last one, included
  */
-public record Block(long first, long last) {}
+public record ValueBlock(long first, long last) {}

@@ -1,0 +1,5 @@
+package io.github.idnode;
+
+import java.time.Duration;
+
+record SeenEvent(Kind kind, String node, int attempt, Duration duration, Throwable error) implements Event {}
