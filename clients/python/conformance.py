@@ -70,7 +70,7 @@ def outcomes(client, calls):
             answer.append({"values": [str(value) for value in make(client, call["call"], call["args"], failed)]})
         except (idnode.IdnodeError, TypeError) as error:
             failed = error
-            name = type(error).__name__[: -len("Error")].replace("NoEndpointTimeout", "NoEndpoint")  # A kind of it.
+            name = type(error).__name__[: -len("Error")]
             answer.append({"values": list(getattr(error, "ids", ())), "cause": error.__cause__ is not None, "error": {"type": name, "reason": getattr(error, "reason", ""), "field": getattr(error, "field", "")}})
     return answer
 

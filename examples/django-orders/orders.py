@@ -24,7 +24,7 @@ settings.configure(
 django.setup()
 from idnode.django import IdField  # noqa: E402 - once the settings are there
 
-NOT_NOW = idnode.NoEndpointError, idnode.NoQuorumError, idnode.OutcomeUnknownError, idnode.OverloadedError
+NOT_NOW = idnode.DeadlineError, idnode.NoEndpointError, idnode.NoQuorumError, idnode.OutcomeUnknownError, idnode.OverloadedError
 
 client = idnode.Client.from_env()
 order_ids = client.hilo("orders")

@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import declarative_base, sessionmaker
 
-NOT_NOW = idnode.NoEndpointError, idnode.NoQuorumError, idnode.OutcomeUnknownError, idnode.OverloadedError
+NOT_NOW = idnode.DeadlineError, idnode.NoEndpointError, idnode.NoQuorumError, idnode.OutcomeUnknownError, idnode.OverloadedError
 
 ids = idnode.aio.Client.from_env()
 engine = create_async_engine("sqlite+aiosqlite:///" + os.environ.get("DATABASE", "orders.db"), connect_args={"timeout": 30})

@@ -15,10 +15,9 @@ failed and of late answers (INFO), and of looks for the leader (DEBUG).
 from ._config import TLS
 from ._core import Counter, DocumentNumber, ValueBlock, __version__
 from ._errors import (
-    ClosedError, ConcurrencyError, ExhaustedError, IdClaimedError, IdnodeError, InvalidError, KeyConflictError, NoEndpointError,
-    NoEndpointTimeoutError, NoQuorumError, NotFoundError, OtherClusterError, OutcomeUnknownError, OverloadedError, PermissionDeniedError, QuotaError,
-    RateLimitedError, RequestId, RequestIdExpiredError, RequestIdReusedError, ReservationExpiredError, SeriesSuspendedError,
-    StorageFullError,
+    ClosedError, ConcurrencyError, DeadlineError, ExhaustedError, IdClaimedError, IdnodeError, InvalidError, KeyConflictError, NoEndpointError,
+    NoQuorumError, NotFoundError, OtherClusterError, OutcomeUnknownError, OverloadedError, PermissionDeniedError, QuotaError, RateLimitedError,
+    RequestId, RequestIdExpiredError, RequestIdReusedError, ReservationExpiredError, SeriesSuspendedError, StorageFullError,
 )
 from ._events import Event
 from ._hilo import HiLoNumber, Range
@@ -27,9 +26,9 @@ from ._snowflake import SnowflakeParts
 from ._threads import Client, HiLo, Identity, Series, Snowflake
 
 __all__ = [
-    "Client", "ClosedError", "ConcurrencyError", "Counter", "DocumentNumber", "Event", "ExhaustedError", "HiLo",
+    "Client", "ClosedError", "ConcurrencyError", "Counter", "DeadlineError", "DocumentNumber", "Event", "ExhaustedError", "HiLo",
     "HiLoNumber", "IdClaimedError", "Identity", "IdnodeError", "InvalidError", "KeyConflictError", "NoEndpointError",
-    "NoEndpointTimeoutError", "NoQuorumError", "NotFoundError", "OtherClusterError", "OutcomeUnknownError", "OverloadedError",
+    "NoQuorumError", "NotFoundError", "OtherClusterError", "OutcomeUnknownError", "OverloadedError",
     "PermissionDeniedError", "QuotaError", "Range", "RateLimitedError", "RequestId", "RequestIdExpiredError",
     "RequestIdReusedError", "ReservationExpiredError", "Series", "SeriesSuspendedError", "Snowflake", "SnowflakeParts",
     "StorageFullError", "TLS", "ValueBlock", "__version__", "tag_of",

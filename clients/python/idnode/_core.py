@@ -395,10 +395,11 @@ class Client:
             finally:
                 self._tell(Told("try", node.address, tries + 1, time.monotonic() - began, ended))
             tries += 1
-            if told is None or last.reason != "NO_ENDPOINT":
-                told = last  # A node that answered tells more than one that was not reached.
             effect, overloaded = last.effect(), last.reason == "OVERLOADED"
-            lost = lost or effect == UNKNOWN and (changes or request_id is not None)
+            matters = effect == UNKNOWN and (changes or request_id is not None)
+            if told is None or matters or last.tells() == 2 or last.tells() > told.tells():
+                told = last
+            lost = lost or matters
             unknown = lost or repeats and not last.decided()
             if request_id and unknown:
                 request_id = replace(request_id, since=request_id.since or 0)
@@ -426,7 +427,7 @@ class Client:
         """The time of a try that begins now."""
         left = min(self._try_timeout, deadline - time.monotonic())
         if left <= 0:
-            raise Failure("the time was over before a node could be asked", "unavailable", "NO_ENDPOINT") from socket.timeout()
+            raise Failure("the time was over before a node could be asked", "deadline_exceeded", "DEADLINE_EXCEEDED")
         return left
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 from dataclasses import dataclass
 from typing import Any, Sequence, Union
 
@@ -51,11 +50,11 @@ class NoQuorumError(IdnodeError):
 
 
 class NoEndpointError(IdnodeError, ConnectionError):
-    """No node answered. Nothing happened."""
+    """No node could be reached. Nothing happened."""
 
 
-class NoEndpointTimeoutError(NoEndpointError, TimeoutError):
-    """No node answered in time. Nothing happened."""
+class DeadlineError(IdnodeError, TimeoutError):
+    """The time was over before an answer, a range or a lease came. Nothing happened."""
 
 
 class OtherClusterError(IdnodeError):
@@ -128,7 +127,8 @@ class ClosedError(IdnodeError):
 
 _BY_REASON: dict[str, type[IdnodeError]] = {
     "OUTCOME_UNKNOWN": OutcomeUnknownError, "NO_QUORUM": NoQuorumError, "LEADER_UNREACHABLE": NoQuorumError,
-    "NO_ENDPOINT": NoEndpointError, "OTHER_CLUSTER": OtherClusterError, "OVERLOADED": OverloadedError, "STORAGE_FULL": StorageFullError, "QUOTA": QuotaError,
+    "NO_ENDPOINT": NoEndpointError, "DEADLINE_EXCEEDED": DeadlineError,
+    "OTHER_CLUSTER": OtherClusterError, "OVERLOADED": OverloadedError, "STORAGE_FULL": StorageFullError, "QUOTA": QuotaError,
     "RATE_LIMITED": RateLimitedError, "COUNTER_EXHAUSTED": ExhaustedError, "CONCURRENCY": ConcurrencyError,
     "ID_CLAIMED": IdClaimedError, "REQUEST_ID_REUSED": RequestIdReusedError, "REQUEST_ID_EXPIRED": RequestIdExpiredError,
     "PERMISSION_DENIED": PermissionDeniedError, "KEY_CONFLICT": KeyConflictError, "SERIES_SUSPENDED": SeriesSuspendedError,
@@ -141,12 +141,19 @@ def invalid(reason: str, field: str, message: str) -> InvalidError:
     return InvalidError(message, code="invalid_argument", reason=reason, field=field)
 
 
+def late(message: str) -> DeadlineError:
+    return DeadlineError(message, code="deadline_exceeded", reason="DEADLINE_EXCEEDED")
+
+
 def closed(what: str) -> ClosedError:
     return ClosedError(f"the {what} is closed", code="canceled", reason="CLIENT_CLOSED")
 
 
 # What a failed try may have done.
 NOTHING, UNKNOWN, REFUSED = "nothing", "unknown", "refused"
+_NOTHING = (
+    "OVERLOADED", "CERTIFICATE_ENDED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT", "OTHER_CLUSTER", "DEADLINE_EXCEEDED",
+)
 
 
 class Failure(Exception):
@@ -156,11 +163,12 @@ class Failure(Exception):
         super().__init__(message)
         self.message, self.code, self.reason, self.foreign = message, code, reason, foreign
         self.field, self.pause = "", 0.0
+        self.late = False  # The node was reached, and did not answer in time.
 
     def effect(self) -> str:
         if self.reason == "OUTCOME_UNKNOWN":
             return UNKNOWN
-        if self.reason in ("OVERLOADED", "CERTIFICATE_ENDED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT", "OTHER_CLUSTER"):
+        if self.reason in _NOTHING:
             return NOTHING
         if not self.reason:  # Not an answer of idnode's, or no answer at all.
             if self.code == "unimplemented":
@@ -169,21 +177,25 @@ class Failure(Exception):
             return REFUSED if refused else UNKNOWN
         return {"unavailable": NOTHING, "internal": UNKNOWN}.get(self.code, REFUSED)
 
+    def tells(self) -> int:
+        """How much: a node that answered more than one that was late, and that more than none at all."""
+        return 1 if self.late else 0 if self.reason in ("NO_ENDPOINT", "DEADLINE_EXCEEDED") else 2
+
     def decided(self) -> bool:
         """Whether the state of the cluster refused the call, and not a node before it came there."""
         before = self.code in ("resource_exhausted", "permission_denied")
         return bool(self.reason) and not before and self.effect() == REFUSED
 
     def error(self, unknown: bool, request_id: RequestId | None) -> IdnodeError:
-        reason = self.reason
+        code, reason = self.code, self.reason
         if not reason and not unknown and self.effect() != REFUSED:
             reason = "NO_ENDPOINT"  # Not a node of idnode's, or a call that changes nothing that matters.
-        kind = _BY_REASON.get(reason) or _BY_CODE.get(self.code) or IdnodeError
-        if kind is NoEndpointError and isinstance(self.__cause__, socket.timeout):
-            kind = NoEndpointTimeoutError
+        if reason == "NO_ENDPOINT" and self.late:
+            code, reason = "deadline_exceeded", "DEADLINE_EXCEEDED"
+        kind = _BY_REASON.get(reason) or _BY_CODE.get(code) or IdnodeError
         if unknown:
             kind = OutcomeUnknownError
-        error = kind(self.message, code=self.code, reason=reason, field=self.field, request_id=request_id, retry_after=self.pause)
+        error = kind(self.message, code=code, reason=reason, field=self.field, request_id=request_id, retry_after=self.pause)
         error.__cause__ = self.__cause__
         return error
 
@@ -196,6 +208,7 @@ def failure_of(status: int, body: bytes) -> Failure:
     try:
         problem = json.loads(body)
         failure.code, failure.message = str(problem["code"]), str(problem.get("message", ""))
+        failure.late = failure.code == "deadline_exceeded"
         for detail in [detail.get("debug") or {} for detail in problem.get("details", [])]:
             if detail.get("domain") == "idnode":
                 failure.reason = detail.get("reason", "")

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any, Callable, Coroutine, Protocol, TypeVar
 
-from ._errors import NoEndpointTimeoutError, RequestId
+from ._errors import RequestId, late
 from ._events import Observe
 from ._http import Event, Runtime
 
@@ -81,7 +81,7 @@ class Handle:
     async def _wait(self, changed: Event, deadline: float, what: str) -> None:
         """Waits, without the lock."""
         if not await changed.wait(deadline - time.monotonic()):
-            raise NoEndpointTimeoutError(f"the time was over before a {what} came", code="unavailable", reason="NO_ENDPOINT")
+            raise late(f"the time was over before a {what} came")
 
     async def _close(self, deadline: float) -> None:
         with self._lock:

@@ -187,7 +187,9 @@ class Node:
             self.drop()  # The other connections are likely to be broken too.
             refused = fresh and isinstance(error, ssl.SSLError) and _REFUSES_TLS.search(error.reason or "")
             reason = "NO_ENDPOINT" if refused else ""
-            raise Failure(f"{self.address}: {error or type(error).__name__}", "unavailable", reason, isinstance(error, NotHTTP)) from error
+            failure = Failure(f"{self.address}: {error or type(error).__name__}", "unavailable", reason, isinstance(error, NotHTTP))
+            failure.late = isinstance(error, socket.timeout)
+            raise failure from error
         finally:
             if kept:
                 self._idle.append((connection, time.monotonic()))

@@ -161,7 +161,7 @@ class Snowflake(Handle):
 
     async def _acquire(self) -> None:
         lease: _Lease | None = None
-        error: Exception = IdnodeError("the call was cancelled", code="canceled")
+        error: Exception = IdnodeError("the call was cancelled", code="canceled", reason="CANCELED")
         try:
             with self._lock:
                 self._wall = time.time_ns() - time.monotonic_ns()

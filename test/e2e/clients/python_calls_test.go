@@ -144,7 +144,7 @@ func TestPythonCallsHaveTheirOwnTime(t *testing.T) {
 	t.Cleanup(server.Close)
 	got := pythonProgram(t, `
 import asyncio, sys, idnode, idnode.aio
-kinds = idnode.OutcomeUnknownError, idnode.NoEndpointError  # Without a connection in time.
+kinds = idnode.OutcomeUnknownError, idnode.DeadlineError, idnode.NoEndpointError  # Without a connection in time.
 def expect(*errors):
     print(all(isinstance(error, kinds) for error in errors))
 client = idnode.Client(sys.argv[1:], timeout=600, try_timeout=600)
@@ -166,6 +166,36 @@ asyncio.run(main())
 `, strings.TrimPrefix(server.URL, "http://"))
 	if want := "True\nTrue\n"; got != want {
 		t.Errorf("the calls ended in time: %s", got)
+	}
+}
+
+// TestPythonSaysWhatEndedARead: the time, if a node was late; no endpoint, if none was reached; what a node said, if one did.
+func TestPythonSaysWhatEndedARead(t *testing.T) {
+	var calls atomic.Int32
+	server := httptest.NewServer(greeting(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if calls.Add(1) == 2 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, `{"code":"unavailable","message":"no","details":[{"debug":{"domain":"idnode","reason":"NO_QUORUM"}}]}`)
+			return
+		}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	got := pythonProgram(t, `
+import sys, idnode
+def read(endpoint):
+    try:
+        idnode.Client([endpoint], timeout=2, try_timeout=60).identity("invoices").get()
+    except idnode.IdnodeError as error:
+        print(type(error).__name__, error.code, error.reason)
+read(sys.argv[1])
+read(sys.argv[1])
+read("127.0.0.1:1")
+`, strings.TrimPrefix(server.URL, "http://"))
+	want := "DeadlineError deadline_exceeded DEADLINE_EXCEEDED\nNoQuorumError unavailable NO_QUORUM\nNoEndpointError unavailable NO_ENDPOINT\n"
+	if got != want {
+		t.Errorf("the reads ended with\n%swant\n%s", got, want)
 	}
 }
 

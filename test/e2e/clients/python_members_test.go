@@ -219,7 +219,7 @@ with tls._lock:
         signal.alarm(20)
         try:
             client.identity("invoices").next()
-        except idnode.NoEndpointTimeoutError:
+        except idnode.DeadlineError:
             os._exit(2)  # It waited for the lock.
         except idnode.NoEndpointError:
             os._exit(0)

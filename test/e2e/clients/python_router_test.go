@@ -209,8 +209,8 @@ print("fail_fast_after" in text, time.monotonic() - began < 50)
 `, strings.TrimPrefix(server.URL, "http://"))
 	want := `NoEndpointError False True
 OutcomeUnknownError True False
-NoEndpointTimeoutError True True
-NoEndpointTimeoutError True True
+DeadlineError True False
+DeadlineError True False
 ('ResourceWarning', True)
 NoEndpointError False True
 NoEndpointError False True
