@@ -164,7 +164,7 @@ export interface Event {
 export interface BoundedOptions {
   /** Ends the call at once with an AbortError. */
   signal?: Signal;
-  /** Bounds this call instead of the client's timeout. */
+  /** Bounds this call instead of the client's timeout, in milliseconds below 2^31. */
   timeout?: number;
 }
 /** What every call takes. */
