@@ -479,7 +479,8 @@ function listed(keys) {
 const bound = (number) => (typeof number === "string" ? { key: number } : { key: number.key, number: integer(number.number) });
 
 function documentNumber({ key, text, scope, number, state, overdue, date, label, reason, note }) {
-  return new Answer({ key, text, scope, number: BigInt(number), state: String(state).replace("NUMBER_STATE_", "").toLowerCase(), overdue, date, label, reason, note });
+  const named = String(state).replace("NUMBER_STATE_", "").toLowerCase();
+  return new Answer({ key, text, scope, number: BigInt(number), state: named, overdue, date, label, reason, note });
 }
 
 // Gives the ids of one collection, without a call for most of them. The next range is
