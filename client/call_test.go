@@ -181,13 +181,13 @@ func TestUnknownOutcomeIsSaid(t *testing.T) {
 		c := connect(t, cfg)
 		_, err := c.Identity("orders").Next(t.Context())
 		var e *client.Error
-		if !errors.Is(err, client.ErrOutcomeUnknown) || !errors.As(err, &e) || e.RequestID == "" || e.RetrySince != 10 {
+		if !errors.Is(err, client.ErrOutcomeUnknown) || !errors.As(err, &e) || e.RequestID.ID == "" || e.RequestID.Since != 10 {
 			t.Fatalf("%#v", err)
 		}
 		for _, n := range f.nodes {
 			n.hook(nil, nil)
 		}
-		v, err := c.Identity("orders").Next(t.Context(), client.WithRequestID(e.RequestID), client.WithRetrySince(e.RetrySince))
+		v, err := c.Identity("orders").Next(t.Context(), client.WithRetryOf(e.RequestID))
 		if err != nil || v != 1 {
 			t.Error(v, err)
 		}

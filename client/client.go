@@ -31,7 +31,7 @@ type Client struct {
 	shares *shares
 	// plurals makes the names of collections. It is made once it is needed, since it is expensive.
 	plurals func() *pluralize.Client
-	// byType has the HiLo handles of Go types by reflect.Type.
+	// byType has the HiLo handles of Go types by reflect.Type, and by typeIn where options name a database.
 	byType sync.Map
 
 	mu sync.Mutex

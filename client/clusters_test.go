@@ -60,9 +60,9 @@ func TestCallsGoToTheClusterOfTheirDatabase(t *testing.T) {
 			_, err1 := c.Next(ctx, "users/", in)
 			_, err2 := c.Next(ctx, "orders|", in)
 			_, err3 := c.NextBlocks(ctx, "orders|", 10, in)
-			_, err4 := c.Identity("orders").Get(ctx, in)
+			_, err4 := c.Identity("orders", in).Get(ctx)
 			_, err5 := c.HiLo("users", in).NextID(ctx)
-			_, err6 := c.Series("bills").Take(ctx, client.NumberRequest{Keys: []string{"1"}}, in)
+			_, err6 := c.Series("bills", in).Take(ctx, client.NumberRequest{Keys: []string{"1"}})
 			err7 := c.Claim(ctx, "users/ayende of "+database, in)
 			_, err8 := c.WhoHolds(ctx, "users", 1, in)
 			if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8); err != nil {
@@ -84,7 +84,7 @@ func TestCallsGoToTheClusterOfTheirDatabase(t *testing.T) {
 	})
 }
 
-// TestTheClientsOwnDatabaseMayBeMapped: calls without an option, and ids by type.
+// TestTheClientsOwnDatabaseMayBeMapped: calls without an option, and ids by type, but for one with an option.
 func TestTheClientsOwnDatabaseMayBeMapped(t *testing.T) {
 	home, east, cfg := twoClusters(t, client.Config{Database: "shop"})
 	c := connect(t, cfg)
@@ -92,6 +92,9 @@ func TestTheClientsOwnDatabaseMayBeMapped(t *testing.T) {
 	id, err2 := client.IDFor[Order](t.Context(), c)
 	if err != nil || err2 != nil || id != "orders/1-A" || home.took() || !east.took() {
 		t.Error(id, err, err2)
+	}
+	if id, err := client.IDFor[Order](t.Context(), c, client.WithDatabase("books")); err != nil || id != "orders/1-A" || !home.took() {
+		t.Error(id, err)
 	}
 }
 
@@ -109,7 +112,7 @@ func TestAnIndexIsThatOfItsCluster(t *testing.T) {
 	second := c.release(nil)
 	cancel()
 	var e *client.Error
-	if err := <-failed; !errors.As(err, &e) || e.RetrySince == 0 || e.RetrySince >= 5000 {
+	if err := <-failed; !errors.As(err, &e) || e.RequestID.Since == 0 || e.RequestID.Since >= 5000 {
 		t.Errorf("%v: %+v", err, e)
 	}
 	close(second.opened)

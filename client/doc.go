@@ -19,8 +19,8 @@
 // Every error is an [*Error], or wraps one: errors.As finds it. It works with errors.Is and the
 // Err… values of this package. If the caller's context has ended, errors.Is finds that too.
 // [ErrOutcomeUnknown] needs attention: the call may or may not have happened. The
-// same call with the same request id ([Error.RequestID], [WithRequestID]) returns the first
-// outcome, or takes effect now, and counts once.
+// same call with [WithRetryOf] and the error's [RequestID] returns the first outcome, or takes
+// effect now, and counts once.
 //
 // # What is retried
 //

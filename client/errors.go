@@ -54,7 +54,7 @@ var (
 	// ErrOtherCluster: the nodes that answer belong to another cluster than the client, or the
 	// endpoints are of two. Nothing happened in its own, unless the error is ErrOutcomeUnknown too.
 	ErrOtherCluster error = &kind{reason: reasonOtherCluster, text: "the node belongs to another cluster"}
-	// ErrOutcomeUnknown: the call may or may not have happened. The same call with
+	// ErrOutcomeUnknown: the call may or may not have happened. The same call with WithRetryOf and
 	// Error.RequestID counts once; a call about a series' numbers needs no request id.
 	ErrOutcomeUnknown error = &kind{reason: reasonUnknown, text: "the outcome is unknown"}
 	// ErrOverloaded: there are too many calls. Nothing happened.
@@ -104,14 +104,11 @@ type Error struct {
 	Field string
 	// Message is the error's text.
 	Message string
-	// Unknown means that a try of the call may have taken effect.
-	Unknown bool
-	// RequestID is the call's request id; empty if the call has none. The same call with it
-	// counts once.
-	RequestID string
-	// RetrySince belongs to RequestID: see WithRetrySince.
-	RetrySince uint64
-
+	// OutcomeUnknown means that a try of the call may have taken effect.
+	OutcomeUnknown bool
+	// RequestID names the call; zero if it has no request id. The same call with WithRetryOf and
+	// it counts once.
+	RequestID RequestID
 	// RetryAfter is how long the node asks to wait before a repetition, as with ErrOverloaded and
 	// ErrRateLimited; 0 if it does not.
 	RetryAfter time.Duration
@@ -127,7 +124,7 @@ func (e *Error) Error() string {
 	if e.Field != "" {
 		text += " (field " + e.Field + ")"
 	}
-	if e.Unknown && e.Reason != reasonUnknown {
+	if e.OutcomeUnknown && e.Reason != reasonUnknown {
 		text += "; whether an earlier try took effect is not known"
 	}
 	return text
@@ -143,7 +140,7 @@ func (e *Error) Is(target error) bool {
 	case !ok:
 		return false
 	case k.reason == reasonUnknown:
-		return e.Unknown || e.Reason == reasonUnknown
+		return e.OutcomeUnknown || e.Reason == reasonUnknown
 	case k.reason != "":
 		return e.Reason == k.reason || k == ErrNoQuorum && e.Reason == "LEADER_UNREACHABLE"
 	default:

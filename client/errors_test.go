@@ -111,20 +111,24 @@ func TestRetryAfter(t *testing.T) {
 func TestOptionsThatDoNotApplyAreRefused(t *testing.T) {
 	f := newCluster(t, 1)
 	c := connect(t, client.Config{Endpoints: f.addrs()})
-	ctx := t.Context()
+	ctx, mine := t.Context(), client.RequestID{ID: "mine"}
 	for name, call := range map[string]func() error{
-		"WithExpected":   func() error { _, err := c.Next(ctx, "a|", client.WithExpected(1)); return err },
-		"WithForce":      func() error { _, err := c.Identity("a").Next(ctx, client.WithForce()); return err },
-		"WithForget":     func() error { _, err := c.Identity("a").Seed(ctx, 1, client.WithForget()); return err },
-		"WithClaim":      func() error { return c.Claim(ctx, "a", client.WithClaim()) },
-		"WithStale":      func() error { _, err := c.NextRange(ctx, "a", client.RangeRequest{}, client.WithStale()); return err },
-		"WithFirstSize":  func() error { _, err := c.NextN(ctx, "a|", 2, client.WithFirstSize(1)); return err },
-		"WithRequestID":  func() error { _, err := c.Next(ctx, "a/", client.WithRequestID("mine")); return err },
-		"WithRetrySince": func() error { _, err := c.NextHiLoID(ctx, "a", client.WithRetrySince(1)); return err },
-		"WithSeparator":  func() error { _, err := c.Identity("a").Get(ctx, client.WithSeparator("#")); return err },
+		"WithClaim of an identity": func() error { _, err := c.Identity("a", client.WithClaim()).Get(ctx); return err },
+		"WithClaim of a series":    func() error { _, err := c.Series("a", client.WithClaim()).Find(ctx, "b"); return err },
+		"WithClaim of a document":  func() error { return c.FillID(ctx, new(Order), client.WithClaim()) },
+		"WithRetryOf an empty id":  func() error { return c.Claim(ctx, "a", client.WithRetryOf(client.RequestID{})) },
+		"WithExpected":             func() error { _, err := c.Next(ctx, "a|", client.WithExpected(1)); return err },
+		"WithForce":                func() error { _, err := c.Identity("a").Next(ctx, client.WithForce()); return err },
+		"WithForget":               func() error { _, err := c.Identity("a").Seed(ctx, 1, client.WithForget()); return err },
+		"WithClaim":                func() error { return c.Claim(ctx, "a", client.WithClaim()) },
+		"WithStale":                func() error { _, err := c.NextRange(ctx, "a", client.RangeRequest{}, client.WithStale()); return err },
+		"WithFirstSize":            func() error { _, err := c.NextN(ctx, "a|", 2, client.WithFirstSize(1)); return err },
+		"WithRequestID":            func() error { _, err := c.Next(ctx, "a/", client.WithRequestID("mine")); return err },
+		"WithRetryOf":              func() error { _, err := c.NextHiLoID(ctx, "a", client.WithRetryOf(mine)); return err },
+		"WithSeparator":            func() error { _, err := c.Identity("a").Get(ctx, client.WithSeparator("#")); return err },
 	} {
 		var e *client.Error
-		if err := call(); !errors.As(err, &e) || e.Reason != "INVALID_OPTION" || !strings.Contains(e.Message, name) {
+		if err := call(); !errors.As(err, &e) || e.Reason != "INVALID_OPTION" || !strings.Contains(e.Message, strings.Fields(name)[0]) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

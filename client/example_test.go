@@ -160,7 +160,7 @@ func ExampleError() {
 	id, err := c.Next(ctx, "invoices|")
 	var e *client.Error
 	if errors.Is(err, client.ErrOutcomeUnknown) && errors.As(err, &e) {
-		id, err = c.Next(ctx, "invoices|", client.WithRequestID(e.RequestID), client.WithRetrySince(e.RetrySince))
+		id, err = c.Next(ctx, "invoices|", client.WithRetryOf(e.RequestID))
 	}
 	fmt.Println(id, err)
 	// Output: invoices/1 <nil>

@@ -140,7 +140,7 @@ func (s *rangeSource) Next(ctx context.Context, r generator.Request) (generator.
 	opts := []Option{WithDatabase(s.key.database), WithSeparator(s.key.separator)}
 	repeats := s.lost != nil
 	if repeats {
-		opts = append(opts, WithRequestID(s.lost.RequestID), WithRetrySince(s.lost.RetrySince))
+		opts = append(opts, WithRetryOf(s.lost.RequestID))
 	}
 	got, err := s.client.NextRange(ctx, s.key.name, r, opts...)
 	s.lost = nil

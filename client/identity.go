@@ -14,11 +14,15 @@ import (
 type Identity struct {
 	client *Client
 	name   string
+	opts   options
 }
 
 // Identity returns the identity with this name, with or without the pipe at its end. It makes
-// no call: an identity exists once a value was taken.
-func (c *Client) Identity(name string) Identity { return Identity{client: c, name: name} }
+// no call: an identity exists once a value was taken. WithDatabase and WithSeparator apply to all
+// calls of the handle that have no such option themselves. Another option is refused by the calls.
+func (c *Client) Identity(name string, opts ...Option) Identity {
+	return Identity{client: c, name: name, opts: c.options(opts, hasSeparator)}
+}
 
 // ValueBlock has the values of an identity from First to Last, both included.
 type ValueBlock struct{ First, Last int64 }
@@ -26,13 +30,13 @@ type ValueBlock struct{ First, Last int64 }
 // Next takes the next value. Concurrent callers of the same identity may take their values in
 // one call; see [Config].Unshared.
 func (i Identity) Next(ctx context.Context, opts ...Option) (int64, error) {
-	return i.client.nextValue(ctx, i.name, i.client.options(opts, hasSeparator|hasRequestID))
+	return i.client.nextValue(ctx, i.name, i.opts.with(opts, hasSeparator|hasRequestID))
 }
 
 // NextN takes the next n values, 1 to 1,000,000: one block, or several if claimed ids are in
 // between.
 func (i Identity) NextN(ctx context.Context, n int, opts ...Option) ([]ValueBlock, error) {
-	o := i.client.options(opts, hasSeparator|hasRequestID)
+	o := i.opts.with(opts, hasSeparator|hasRequestID)
 	if n < 1 {
 		return nil, invalidField("INVALID_COUNT", "count", "it must be at least 1")
 	}
@@ -80,9 +84,9 @@ func (c *Client) sharedValue(ctx context.Context, name string, o options) (int64
 	}
 	o.requestID = ref.id
 	value, err := c.valueAt(ctx, name, ref, o)
-	if e, ok := errors.AsType[*Error](err); ok && e.RequestID != "" {
+	if e, ok := errors.AsType[*Error](err); ok && e.RequestID.ID != "" {
 		own := *e
-		own.RequestID = asked
+		own.RequestID.ID = asked
 		err = &own
 	}
 	return value, err
@@ -122,7 +126,7 @@ func (c *Client) takeValues(ctx context.Context, name string, n int, o options) 
 
 // Get reads the last value taken. It fails with ErrNotFound if no value ever was.
 func (i Identity) Get(ctx context.Context, opts ...Option) (int64, error) {
-	o := i.client.options(opts, isRead)
+	o := i.opts.with(opts, isRead)
 	r, err := invoke(ctx, i.client, o, reads, (*api).GetIdentity, &idnodev1.GetIdentityRequest{
 		Database: o.database, Name: i.name, Consistency: o.consistency,
 	})
@@ -133,7 +137,7 @@ func (i Identity) Get(ctx context.Context, opts ...Option) (int64, error) {
 // the resulting last value. A value below the current one changes nothing, unless WithForce;
 // see also WithExpected.
 func (i Identity) Seed(ctx context.Context, value int64, opts ...Option) (int64, error) {
-	o := i.client.options(opts, hasRequestID|isSeed)
+	o := i.opts.with(opts, hasRequestID|hasExpected|isSeed)
 	req := &idnodev1.SeedIdentityRequest{
 		Database: o.database, Name: i.name, Value: value, Force: o.force, Expected: o.expected, RequestId: o.newRequestID(),
 	}
@@ -144,7 +148,7 @@ func (i Identity) Seed(ctx context.Context, value int64, opts ...Option) (int64,
 // Delete hides the identity and returns its last value. A later use continues above that
 // value, unless WithForget.
 func (i Identity) Delete(ctx context.Context, opts ...Option) (int64, error) {
-	o := i.client.options(opts, hasRequestID|isDelete)
+	o := i.opts.with(opts, hasRequestID|isDelete)
 	req := &idnodev1.DeleteIdentityRequest{Database: o.database, Name: i.name, Forget: o.forget, RequestId: o.newRequestID()}
 	r, err := invoke(ctx, i.client, o, counts, (*api).DeleteIdentity, req)
 	return r.GetValue(), err

@@ -98,7 +98,7 @@ func (c *Client) generate(ctx context.Context, template string, n int, blocks bo
 		return invoke(ctx, c, o, counts, (*api).Generate, req)
 	}
 	if o.requestID != "" || o.retrySince != nil {
-		return nil, invalidField("INVALID_OPTION", "", "WithRequestID and WithRetrySince do not apply to this template")
+		return nil, invalidField("INVALID_OPTION", "", "WithRequestID and WithRetryOf do not apply to this template")
 	}
 	return invoke(ctx, c, o, anywhere, (*api).Generate, req)
 }

@@ -16,22 +16,23 @@ type Convention struct {
 	Collection string
 	// Separator replaces "/".
 	Separator string
-	// NextID makes the ids, instead of a HiLo handle.
-	NextID func(ctx context.Context, c *Client) (string, error)
+	// NextID makes the ids, instead of a HiLo handle. It gets the options of the call.
+	NextID func(ctx context.Context, c *Client, opts ...Option) (string, error)
 }
 
 // IDFor returns the next id for a document of type T, by the conventions of
 // RavenDB's clients: the collection is the plural of the type's short name
 // (Company → Companies), the tag follows from it (→ "companies"), and the
 // number comes from the collection's HiLo handle: "companies/1-A".
-// Config.Conventions overrides this by type.
-func IDFor[T any](ctx context.Context, c *Client) (string, error) {
-	return c.idFor(ctx, reflect.TypeFor[T]())
+// Config.Conventions overrides this by type. WithDatabase is its only option.
+func IDFor[T any](ctx context.Context, c *Client, opts ...Option) (string, error) {
+	return c.idFor(ctx, reflect.TypeFor[T](), opts)
 }
 
 // FillID gives the document an id if it has none: document is a pointer to
 // a struct with a string field ID, which is set to IDFor's id if it is empty.
-func (c *Client) FillID(ctx context.Context, document any) error {
+// Its options are those of IDFor.
+func (c *Client) FillID(ctx context.Context, document any, opts ...Option) error {
 	field, err := idField(document)
 	if err != nil {
 		return err
@@ -39,7 +40,7 @@ func (c *Client) FillID(ctx context.Context, document any) error {
 	if have := field.String(); have != "" {
 		return usable(have)
 	}
-	id, err := c.idFor(ctx, reflect.TypeOf(document).Elem())
+	id, err := c.idFor(ctx, reflect.TypeOf(document).Elem(), opts)
 	if err != nil {
 		return err
 	}
@@ -69,8 +70,24 @@ func notADocument(format string, args ...any) *Error {
 	return invalidField("INVALID_DOCUMENT", "", fmt.Sprintf(format, args...))
 }
 
-func (c *Client) idFor(ctx context.Context, t reflect.Type) (string, error) {
-	if h, known := c.byType.Load(t); known {
+// typeIn is a Go type in a database.
+type typeIn struct {
+	reflect.Type
+	database string
+}
+
+func (c *Client) idFor(ctx context.Context, t reflect.Type, opts []Option) (string, error) {
+	var key any = t
+	database := c.cfg.Database
+	if len(opts) > 0 {
+		o := c.options(opts, 0)
+		if o.err != nil {
+			return "", o.err
+		}
+		database = o.database
+		key = typeIn{t, database}
+	}
+	if h, known := c.byType.Load(key); known {
 		id, err := h.(*HiLo).NextID(ctx)
 		if err == nil || !errors.Is(err, ErrClosed) {
 			return id, err
@@ -83,7 +100,7 @@ func (c *Client) idFor(ctx context.Context, t reflect.Type) (string, error) {
 	}
 	conv := c.cfg.Conventions[base]
 	if conv.NextID != nil {
-		id, err := conv.NextID(ctx, c)
+		id, err := conv.NextID(ctx, c, opts...)
 		if err != nil {
 			return "", err
 		}
@@ -96,8 +113,8 @@ func (c *Client) idFor(ctx context.Context, t reflect.Type) (string, error) {
 		}
 		conv.Collection = c.plurals().Plural(name)
 	}
-	h := c.HiLo(CollectionTag(conv.Collection), WithSeparator(conv.Separator))
-	c.byType.Store(t, h)
+	h := c.HiLo(CollectionTag(conv.Collection), WithSeparator(conv.Separator), WithDatabase(database))
+	c.byType.Store(key, h)
 	return h.NextID(ctx)
 }
 

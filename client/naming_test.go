@@ -79,8 +79,8 @@ func TestIDFor(t *testing.T) {
 
 func TestConventions(t *testing.T) {
 	f := newCluster(t, 1)
-	custom := func(id string) func(context.Context, *client.Client) (string, error) {
-		return func(context.Context, *client.Client) (string, error) { return id, nil }
+	custom := func(id string) func(context.Context, *client.Client, ...client.Option) (string, error) {
+		return func(context.Context, *client.Client, ...client.Option) (string, error) { return id, nil }
 	}
 	for _, tt := range []struct {
 		name string

@@ -20,6 +20,7 @@ const (
 	hasRequestID
 	hasFirstSize
 	hasClaim
+	hasExpected
 	isSeed
 	isDelete
 	isRead
@@ -42,7 +43,11 @@ type options struct {
 
 // options returns the options of a call with these features. Every call has a database.
 func (c *Client) options(list []Option, call features) options {
-	o := options{database: c.cfg.Database}
+	return options{database: c.cfg.Database}.with(list, call)
+}
+
+// with returns the options of a call of a handle that has those of o.
+func (o options) with(list []Option, call features) options {
 	for _, option := range list {
 		if option.needs&^call != 0 {
 			o.err = invalidField("INVALID_OPTION", "", option.name+" does not apply to this call")
@@ -70,12 +75,24 @@ func WithRequestID(id string) Option {
 	return Option{"WithRequestID", hasRequestID, func(o *options) { o.requestID = id }}
 }
 
-// WithRetrySince marks the call as the repetition of an earlier call with the same request
-// id, before which the log had reached index (Error.RetrySince). If the cluster does not
-// remember request ids from then, the error is ErrRequestIDExpired, and nothing is counted
-// twice.
-func WithRetrySince(index uint64) Option {
-	return Option{"WithRetrySince", hasRequestID, func(o *options) { o.retrySince = &index }}
+// RequestID names a call that was made, so that the same call again counts once.
+type RequestID struct {
+	// ID is the call's request id, made by the client unless WithRequestID sets it.
+	ID string
+	// Since is the index that the cluster's log had reached before the call; 0 if it was not known.
+	Since uint64
+}
+
+// WithRetryOf marks the call as the repetition of the call that failed with this Error.RequestID. If
+// the cluster does not remember request ids from then, the error is ErrRequestIDExpired, and
+// nothing is counted twice. An empty id is refused.
+func WithRetryOf(id RequestID) Option {
+	return Option{"WithRetryOf", hasRequestID, func(o *options) {
+		o.requestID, o.retrySince = id.ID, &id.Since
+		if id.ID == "" {
+			o.err = invalidField("INVALID_OPTION", "", "WithRetryOf has an empty request id")
+		}
+	}}
 }
 
 // WithFirstSize sets the size of a handle's first range, 1 to 1,048,576 numbers. Later sizes
@@ -94,10 +111,10 @@ func WithForce() Option {
 	return Option{"WithForce", isSeed, func(o *options) { o.force = true }}
 }
 
-// WithExpected seeds only if this is the current value; otherwise the error is
-// ErrConcurrency.
+// WithExpected seeds an identity, or sets a tag, only if this is the current value; otherwise the
+// error is ErrConcurrency.
 func WithExpected(value int64) Option {
-	return Option{"WithExpected", isSeed, func(o *options) { o.expected = &value }}
+	return Option{"WithExpected", hasExpected, func(o *options) { o.expected = &value }}
 }
 
 // WithForget makes a deleted identity forget its value: it then starts at 1 again, and values

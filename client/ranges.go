@@ -115,11 +115,14 @@ func (c *Client) WhoHolds(ctx context.Context, tag string, number int64, opts ..
 	}, nil
 }
 
-// SetHiLo raises the highest reserved number of a tag to max, if it is still expected (0 for
-// an unknown tag); otherwise the error is ErrConcurrency.
-func (c *Client) SetHiLo(ctx context.Context, tag string, max, expected int64, opts ...Option) error {
-	o := c.options(opts, hasRequestID)
-	req := &idnodev1.SetHiLoRequest{Database: o.database, Tag: tag, Max: max, Expected: expected, RequestId: o.newRequestID()}
+// SetHiLo raises the highest reserved number of a tag to max, if it is still that of WithExpected;
+// otherwise the error is ErrConcurrency. Without WithExpected the tag must be unknown.
+func (c *Client) SetHiLo(ctx context.Context, tag string, max int64, opts ...Option) error {
+	o := c.options(opts, hasRequestID|hasExpected)
+	req := &idnodev1.SetHiLoRequest{Database: o.database, Tag: tag, Max: max, RequestId: o.newRequestID()}
+	if o.expected != nil {
+		req.Expected = *o.expected
+	}
 	_, err := invoke(ctx, c, o, counts, (*api).SetHiLo, req)
 	return err
 }

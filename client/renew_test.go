@@ -114,7 +114,7 @@ func TestRefusedAgainWithTheNewIndex(t *testing.T) {
 func TestExpiredIDThatMayHaveBeenSentBefore(t *testing.T) {
 	for name, opts := range map[string][]client.Option{
 		"caller's id":           {client.WithRequestID("mine")},
-		"caller's id and index": {client.WithRequestID("mine"), client.WithRetrySince(7)},
+		"caller's id and index": {client.WithRetryOf(client.RequestID{ID: "mine", Since: 7})},
 		"place in a block":      {client.WithRequestID("00112233445566778899aabbccddeeff.1/2")},
 	} {
 		t.Run(name, func(t *testing.T) {

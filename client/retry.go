@@ -202,7 +202,7 @@ func (t *tries) note(n *node, err *Error) {
 	if err.Reason == reasonOverloaded {
 		t.overloads++
 	}
-	unknown := err.Unknown || err.effect() == effectUnknown
+	unknown := err.OutcomeUnknown || err.effect() == effectUnknown
 	t.names = t.names || unknown
 	t.unknown = t.unknown || unknown && (t.kind == changes || t.kind == counts)
 }
@@ -246,18 +246,18 @@ func (t *tries) pause(endpoints int) time.Duration {
 // fail returns the error of a call that is given up because of err.
 func (t *tries) fail(ctx context.Context, err *Error) error {
 	e := *err
-	e.Unknown = t.unknown || t.repeats && !err.decided()
+	e.OutcomeUnknown = t.unknown || t.repeats && !err.decided()
 	if t.id != nil {
-		e.RequestID, e.RetrySince = t.id.GetId(), t.since
+		e.RequestID = RequestID{ID: t.id.GetId(), Since: t.since}
 	}
-	if e.Reason == "" && !e.Unknown && err.effect() == effectUnknown {
+	if e.Reason == "" && !e.OutcomeUnknown && err.effect() == effectUnknown {
 		e.Reason = reasonNoEndpoint
 		e.Message = "no node answered: " + e.Message
 	}
 	if cause := ctx.Err(); cause != nil {
 		e.err = fmt.Errorf("%w: %w", cause, err)
 		// A node that could not be reached until a deadline stays the reason.
-		if !e.Unknown && e.Reason == reasonNoEndpoint && (errors.Is(cause, context.Canceled) || errors.Is(err, cause)) {
+		if !e.OutcomeUnknown && e.Reason == reasonNoEndpoint && (errors.Is(cause, context.Canceled) || errors.Is(err, cause)) {
 			e.Code, e.Reason = codes.Canceled, reasonCanceled
 			if errors.Is(cause, context.DeadlineExceeded) {
 				e.Code, e.Reason = codes.DeadlineExceeded, reasonDeadline

@@ -18,10 +18,14 @@ import (
 type Series struct {
 	client *Client
 	name   string
+	opts   options
 }
 
-// Series returns the series with this name. It makes no call.
-func (c *Client) Series(name string) Series { return Series{client: c, name: name} }
+// Series returns the series with this name. It makes no call. WithDatabase applies to all calls of
+// the handle that have no such option themselves. Another option is refused by the calls.
+func (c *Client) Series(name string, opts ...Option) Series {
+	return Series{client: c, name: name, opts: c.options(opts, 0)}
+}
 
 // NumberState is the state of a number.
 type NumberState string
@@ -91,7 +95,7 @@ type NumberRequest struct {
 // ErrKeyConflict, ErrConcurrency (the series was redefined meanwhile: repeat the call),
 // ErrSeriesSuspended, ErrNotFound, ErrInvalid and those of every call.
 func (s Series) Take(ctx context.Context, want NumberRequest, opts ...Option) ([]DocumentNumber, error) {
-	o := s.client.options(opts, 0)
+	o := s.opts.with(opts, 0)
 	req := &idnodev1.TakeNumbersRequest{
 		Database: o.database, Series: s.name, Keys: want.Keys, Values: want.Values, Date: want.Date, Label: want.Label,
 		Number: want.Number, Because: want.Because,
@@ -107,7 +111,7 @@ func (s Series) Take(ctx context.Context, want NumberRequest, opts ...Option) ([
 // the key's number. The errors are ErrReservationExpired, ErrConcurrency for a key that has
 // another number, ErrNotFound, ErrInvalid and those of every call.
 func (s Series) Confirm(ctx context.Context, numbers []DocumentNumber, opts ...Option) ([]DocumentNumber, error) {
-	o := s.client.options(opts, 0)
+	o := s.opts.with(opts, 0)
 	req := &idnodev1.ConfirmNumbersRequest{Database: o.database, Series: s.name, Keys: numberKeys(numbers)}
 	r, err := invoke(ctx, s.client, o, changes, (*api).ConfirmNumbers, req)
 	return documentNumbers(r.GetNumbers()), err
@@ -116,7 +120,7 @@ func (s Series) Confirm(ctx context.Context, numbers []DocumentNumber, opts ...O
 // Void records that open numbers belong to no document, with a reason of 1 to 128 bytes.
 // Numbers and errors are those of Confirm.
 func (s Series) Void(ctx context.Context, numbers []DocumentNumber, reason string, opts ...Option) ([]DocumentNumber, error) {
-	o := s.client.options(opts, 0)
+	o := s.opts.with(opts, 0)
 	req := &idnodev1.VoidNumbersRequest{Database: o.database, Series: s.name, Keys: numberKeys(numbers), Reason: reason}
 	r, err := invoke(ctx, s.client, o, changes, (*api).VoidNumbers, req)
 	return documentNumbers(r.GetNumbers()), err
@@ -125,7 +129,7 @@ func (s Series) Void(ctx context.Context, numbers []DocumentNumber, reason strin
 // Release gives open numbers back: another key may get them, or they are voided, by the
 // series' policy. Numbers and errors are those of Confirm.
 func (s Series) Release(ctx context.Context, numbers []DocumentNumber, opts ...Option) ([]DocumentNumber, error) {
-	o := s.client.options(opts, 0)
+	o := s.opts.with(opts, 0)
 	req := &idnodev1.ReleaseNumbersRequest{Database: o.database, Series: s.name, Keys: numberKeys(numbers)}
 	r, err := invoke(ctx, s.client, o, changes, (*api).ReleaseNumbers, req)
 	return documentNumbers(r.GetNumbers()), err
@@ -138,7 +142,7 @@ func (s Series) Release(ctx context.Context, numbers []DocumentNumber, opts ...O
 func (s Series) Reconcile(ctx context.Context, scope []string, numbers []DocumentNumber, reason string,
 	opts ...Option,
 ) ([]DocumentNumber, error) {
-	o := s.client.options(opts, 0)
+	o := s.opts.with(opts, 0)
 	req := &idnodev1.ReconcileNumbersRequest{Database: o.database, Series: s.name, Scope: scope, Reason: reason}
 	for _, n := range numbers {
 		req.Numbers = append(req.Numbers, &idnodev1.ReconciledNumber{Number: n.Number, Key: n.Key})
@@ -149,7 +153,7 @@ func (s Series) Reconcile(ctx context.Context, scope []string, numbers []Documen
 
 // Find returns the number of a key. It fails with ErrNotFound if the key has none.
 func (s Series) Find(ctx context.Context, key string, opts ...Option) (DocumentNumber, error) {
-	o := s.client.options(opts, isRead)
+	o := s.opts.with(opts, isRead)
 	req := &idnodev1.WhoHasRequest{Database: o.database, Series: s.name, By: &idnodev1.WhoHasRequest_Key{Key: key}, Consistency: o.consistency}
 	r, err := invoke(ctx, s.client, o, reads, (*api).WhoHas, req)
 	if err != nil {

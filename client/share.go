@@ -273,13 +273,13 @@ func (b *sharedBlock) hand(blocks []ValueBlock) {
 // its request id, and have sent it. A ticket made before expired has no time left.
 func (b *sharedBlock) fail(e *Error, expired time.Time) {
 	passing := e.effect() == effectNone && e.Reason != reasonOverloaded && e.Reason != reasonClosed
-	nothing := !e.Unknown && (passing || e.Reason == reasonExpired)
+	nothing := !e.OutcomeUnknown && (passing || e.Reason == reasonExpired)
 	for _, t := range b.tickets {
 		if e.Code == codes.OutOfRange && len(b.tickets) > 1 || nothing && t.made.After(expired) {
 			t.alone = true
 		} else {
 			own := *e
-			own.RequestID = t.id()
+			own.RequestID.ID = t.id()
 			t.err = &own
 		}
 		close(t.done)

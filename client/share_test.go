@@ -168,7 +168,7 @@ func TestWhoLeavesEarlyMayComeBack(t *testing.T) {
 	cancel()
 	err := <-failed
 	var e *client.Error
-	if !errors.Is(err, context.Canceled) || !errors.Is(err, client.ErrOutcomeUnknown) || !errors.As(err, &e) || e.RequestID == "" {
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, client.ErrOutcomeUnknown) || !errors.As(err, &e) || e.RequestID.ID == "" {
 		t.Fatalf("%v: want an error with an unknown outcome and a request id", err)
 	}
 	close(second.opened)
@@ -177,7 +177,7 @@ func TestWhoLeavesEarlyMayComeBack(t *testing.T) {
 	wg.Wait()
 	other.Wait()
 	for range 2 {
-		id, err := c.client.Next(t.Context(), "orders|", client.WithRequestID(e.RequestID), client.WithRetrySince(e.RetrySince))
+		id, err := c.client.Next(t.Context(), "orders|", client.WithRetryOf(e.RequestID))
 		if err != nil || id != "orders/2" {
 			t.Errorf("asked again: %s, %v; want orders/2, the first of the waiting callers", id, err)
 		}
@@ -245,7 +245,7 @@ func TestAnErrorIsShared(t *testing.T) {
 		if err := <-errs; !errors.As(err, &e) || !errors.Is(err, client.ErrOutcomeUnknown) {
 			t.Fatal(err)
 		}
-		id, err := c.client.Next(t.Context(), "orders|", client.WithRequestID(e.RequestID), client.WithRetrySince(e.RetrySince))
+		id, err := c.client.Next(t.Context(), "orders|", client.WithRetryOf(e.RequestID))
 		if err != nil {
 			t.Error(err)
 		}
@@ -307,11 +307,11 @@ func untilKnown(t *testing.T, i client.Identity) int64 {
 		case !errors.As(err, &e):
 			t.Error(err)
 			return 0
-		case !e.Unknown && again != nil:
+		case !e.OutcomeUnknown && again != nil:
 			t.Errorf("a repeated call ended with %v", err)
 			return 0
-		case e.Unknown:
-			again = []client.Option{client.WithRequestID(e.RequestID), client.WithRetrySince(e.RetrySince)}
+		case e.OutcomeUnknown:
+			again = []client.Option{client.WithRetryOf(e.RequestID)}
 		}
 	}
 	t.Error("no answer")
@@ -325,9 +325,10 @@ func TestTheErrorNamesWhatWasAsked(t *testing.T) {
 	f.nodes[0].hook(always(failure(codes.Aborted, "OUTCOME_UNKNOWN", "")), nil)
 	c := connect(t, client.Config{Endpoints: f.addrs(), Timeout: 50 * time.Millisecond})
 	for _, id := range []string{"mine", "0123456789abcdef0123456789abcdef.2/3", "block.c0ffee.3.2"} {
-		_, err := c.Identity("orders").Next(t.Context(), client.WithRequestID(id), client.WithRetrySince(7))
+		asked := client.RequestID{ID: id, Since: 7}
+		_, err := c.Identity("orders").Next(t.Context(), client.WithRetryOf(asked))
 		var e *client.Error
-		if !errors.As(err, &e) || !e.Unknown || e.RequestID != id || e.RetrySince != 7 {
+		if !errors.As(err, &e) || !e.OutcomeUnknown || e.RequestID != asked {
 			t.Errorf("asked with %s: %+v", id, e)
 		}
 	}

@@ -77,14 +77,14 @@ func (r *repeater) untilKnown() {
 		switch {
 		case err == nil:
 			op.Outcome, op.Blocks = history.OK, []history.Block{{First: value, Last: value}}
-		case errors.As(err, &e) && !e.Unknown:
+		case errors.As(err, &e) && !e.OutcomeUnknown:
 			op.Outcome, op.Code = history.Failed, e.Reason
 			if e.Reason == "DEADLINE_EXCEEDED" {
 				op.Code = "NOT_SENT" // In a history the other code is gRPC's, which tells nothing.
 			}
-		case e != nil && e.RequestID != "":
+		case e != nil && e.RequestID.ID != "":
 			op.Outcome, op.Code = history.Unknown, e.Reason
-			again = []idnode.Option{idnode.WithRequestID(e.RequestID), idnode.WithRetrySince(e.RetrySince)}
+			again = []idnode.Option{idnode.WithRetryOf(e.RequestID)}
 		default:
 			r.world.found("a call ended with an error that names no request id: %v", err)
 			return
@@ -92,7 +92,7 @@ func (r *repeater) untilKnown() {
 		r.world.history.add(op)
 		switch {
 		case errors.Is(err, idnode.ErrRequestIDReused):
-			r.world.found("a call was repeated with its error's id, %s, and refused: %v", e.RequestID, err)
+			r.world.found("a call was repeated with its error's id, %s, and refused: %v", e.RequestID.ID, err)
 			return
 		case err == nil, again == nil, errors.Is(err, idnode.ErrRequestIDExpired):
 			return

@@ -153,10 +153,10 @@ func goOptions(a args, failed client.Error) []client.Option {
 		opts = append(opts, client.WithRequestID(a.RequestID))
 	}
 	if since, err := strconv.ParseUint(a.Since, 10, 64); err == nil {
-		opts = append(opts, client.WithRetrySince(since))
+		opts = append(opts, client.WithRetryOf(client.RequestID{ID: a.RequestID, Since: since}))
 	}
 	if a.Again {
-		opts = append(opts, client.WithRequestID(failed.RequestID), client.WithRetrySince(failed.RetrySince))
+		opts = append(opts, client.WithRetryOf(failed.RequestID))
 	}
 	if a.Claim {
 		opts = append(opts, client.WithClaim())

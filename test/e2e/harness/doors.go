@@ -116,7 +116,7 @@ func (d clientDoor) do(ctx context.Context, op *history.Op, token *[]byte) (err 
 		}
 		op.Result, err = d.c.Identity(op.Name).Delete(ctx, opts...)
 	case history.Set:
-		err = d.c.SetHiLo(ctx, op.Name, op.Value, *op.Expected, opts...)
+		err = d.c.SetHiLo(ctx, op.Name, op.Value, append(opts, goclient.WithExpected(*op.Expected))...)
 		op.Result = op.Value // the client does not say
 	case history.Claim:
 		err = d.c.Claim(ctx, op.ID, opts...)
@@ -147,7 +147,7 @@ func outcomeOf(kind history.Kind, err error) (history.Outcome, string) {
 	var of *goclient.Error
 	code, reason, unknown := status.Code(err), Reason(err), false
 	if errors.As(err, &of) {
-		code, reason, unknown = of.Code, of.Reason, of.Unknown
+		code, reason, unknown = of.Code, of.Reason, of.OutcomeUnknown
 	}
 	if reason == "" {
 		reason = codeName(code)
