@@ -17,6 +17,7 @@ import (
 
 	"github.com/idnode/idnode/cluster/raftlogger"
 	"github.com/idnode/idnode/internal/crc32c"
+	"github.com/idnode/idnode/internal/dirfile"
 	"github.com/idnode/idnode/internal/disklock"
 	"github.com/idnode/idnode/internal/syncdir"
 )
@@ -232,7 +233,7 @@ func (s *Snapshots) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
 		return nil, nil, fmt.Errorf("snapshot %s is not the newest, which is %q", id, newest.id)
 	}
 	meta, state, err := s.open(newest)
-	if errors.Is(err, ErrCorrupt) {
+	if errors.Is(err, ErrCorrupt) || errors.Is(err, dirfile.ErrOtherVersion) {
 		return nil, nil, s.guard.fail(err)
 	}
 	return meta, state, err
@@ -245,8 +246,10 @@ func (s *Snapshots) open(name snapshotName) (*raft.SnapshotMeta, io.ReadCloser, 
 	}
 	header := make([]byte, snapshotHeaderBytes)
 	_, err = io.ReadFull(state, header)
-	if err == nil && (string(header) != string(snapshotHeader(meta)) || !name.fits(meta)) {
-		err = errors.New("its description does not belong to its state")
+	if err == nil {
+		n := len(snapshotMagic)
+		intact := string(header[n:]) == string(snapshotHeader(meta)[n:]) && name.fits(meta)
+		err = dirfile.Magic(header, snapshotMagic, intact, errors.New("its description does not belong to its state"))
 	}
 	if err != nil {
 		return nil, nil, errors.Join(damagedSnapshot(name, err), state.Close())
@@ -287,12 +290,15 @@ func (s *Snapshots) newest() (*raft.SnapshotMeta, error) {
 	return metas[at], nil
 }
 
-// damagedSnapshot reports a snapshot as damaged, unless the system could not read it (as
-// with too many open files).
+// damagedSnapshot reports a snapshot as damaged, unless a newer program wrote it, or the system
+// could not read it (as with too many open files).
 func damagedSnapshot(name snapshotName, err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) && !errors.Is(err, fs.ErrNotExist) {
 		return err
+	}
+	if errors.Is(err, dirfile.ErrOtherVersion) {
+		return fmt.Errorf("snapshot %s: %w", name.id, err)
 	}
 	return fmt.Errorf("%w: snapshot %s: %w", ErrCorrupt, name.id, err)
 }

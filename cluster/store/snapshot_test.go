@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/internal/dirfile"
 )
 
 var snapshotServers = raft.Configuration{Servers: []raft.Server{{Suffrage: raft.Voter, ID: nodeA, Address: nodeA}}}
@@ -37,6 +39,23 @@ func writeSnapshot(t *testing.T, s *Snapshots, term, index uint64, state string)
 	}
 	must(t, sink.Close())
 	return sink.ID()
+}
+
+// TestANewerSnapshotIsNoDamage: the node ends, and an operator who learned of damage would empty the directory.
+func TestANewerSnapshotIsNoDamage(t *testing.T) {
+	f := newFatals()
+	s := openTestSnapshots(t, testConfig(t.TempDir(), f))
+	_, transport := raft.NewInmemTransport("")
+	sink, err := s.files.Create(1, 50, 2, snapshotServers, 2, transport)
+	must(t, err)
+	_, err = io.WriteString(sink, "idnsnap\x02 of another form")
+	must(t, errors.Join(err, sink.Close()))
+	if _, _, err := s.Open(sink.ID()); !errors.Is(err, dirfile.ErrOtherVersion) || errors.Is(err, ErrCorrupt) {
+		t.Errorf("%v", err)
+	}
+	if errs := f.all(); len(errs) != 1 || !errors.Is(errs[0], dirfile.ErrOtherVersion) {
+		t.Errorf("the node ended with %v", errs)
+	}
 }
 
 func TestSnapshotIsReadAsWritten(t *testing.T) {

@@ -59,7 +59,7 @@ func describe(log *raft.Log) LogEntry {
 
 // VerifyLog reads the log in a data directory, and calls each, unless it is nil, with
 // every entry. It checks what Open checks, and that terms never fall, and changes
-// nothing. It returns ErrInUse, ErrMissing, ErrCorrupt, wrapped, or the system's error.
+// nothing. It returns ErrInUse, ErrMissing, ErrCorrupt, dirfile.ErrOtherVersion, wrapped, or the system's error.
 func VerifyLog(dir string, each func(LogEntry) error) (report LogReport, err error) {
 	path := filepath.Join(dir, fileName)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {

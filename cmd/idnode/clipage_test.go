@@ -64,7 +64,7 @@ For those who run a cluster or try one. ` + "`idnode COMMAND --help` lists the f
 	"| 2 | wrong usage, also a value that the server rejects (INVALID_ARGUMENT) |\n" +
 	"| 3 | unavailable: no quorum, no node reached, or no answer in time |\n" +
 	"| 4 | of `serve` and `log verify`: the data is damaged |\n" +
-	"| 5 | of `serve`: the cluster does not accept the node |\n\n" +
+	"| 5 | of `serve`: the cluster does not accept the node; of both: a newer program wrote the data |\n\n" +
 	"[errors.md](errors.md) has what to do on each error.\n\n" +
 	"## Settings of serve\n\n" +
 	"Each flag of `serve` can also come from the environment (`--call-timeout` is `IDNODE_CALL_TIMEOUT`) and from a YAML file (`--config FILE`, key\n" +

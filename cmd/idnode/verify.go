@@ -96,8 +96,8 @@ never fall. Nothing is changed.
 The line 'furthest' tells which of several stopped nodes, or of several copies of one,
 has the most: the one with the latest term, and of these the one with the greatest entry.
 
-The exit code is 4 if the log is damaged, and 1 if it cannot be read, as while the node
-runs.`,
+The exit code is 4 if the log is damaged, 5 if a newer program wrote it, and 1 if it
+cannot be read, as while the node runs.`,
 		Example: "  idnode log verify /var/lib/idnode\n  idnode log verify /var/lib/idnode --entries | tail",
 	}
 	entries := cmd.Flags().Bool("entries", false, "print each entry: index, term, kind, bytes, and when it was appended")
@@ -119,7 +119,13 @@ runs.`,
 			return &endedError{&node.DataLossError{Dir: args[0], Err: err}}
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", args[0], err)
+			err = fmt.Errorf("%s: %w", args[0], err)
+		}
+		if errors.Is(err, member.ErrOtherVersion) {
+			return &endedError{err}
+		}
+		if err != nil {
+			return err
 		}
 		return printLog(a.stdout, found)
 	})

@@ -88,7 +88,10 @@ func TestLogVerify(t *testing.T) {
 	}
 	verify(exitOK, "entries 1 to 3, of the terms 2 to 4: all are as they were written\nfurthest: term 4, entry 3; the node's own term is 0\nsegments 1; the newest snapshot ends at 0", "")
 	verify(exitOK, "2  term 3  command  9 bytes  ", "", "--entries")
-	spoil(t, dir)
+	inSegment(t, dir, "idnwal\x00\x01\x00", "idnwal\x00\x02\x01")
+	verify(exitRefused, "", "a newer program")
+	inSegment(t, dir, "idnwal\x00\x02\x01", "idnwal\x00\x01\x00")
+	inSegment(t, dir, "something", "somethink")
 	verify(exitDamaged, "", "DATA_LOSS")
 	if err := os.Remove(filepath.Join(dir, "raft.db")); err != nil {
 		t.Fatal(err)
@@ -105,8 +108,8 @@ func TestLogVerify(t *testing.T) {
 	verify(exitDamaged, "", "empty")
 }
 
-// spoil changes an entry on disk.
-func spoil(t *testing.T, dir string) {
+// inSegment changes the log on disk.
+func inSegment(t *testing.T, dir, from, to string) {
 	t.Helper()
 	segments, err := filepath.Glob(filepath.Join(dir, "log", "*.log"))
 	if err != nil || len(segments) != 1 {
@@ -116,7 +119,7 @@ func spoil(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	content = bytes.ReplaceAll(content, []byte("something"), []byte("somethink"))
+	content = bytes.ReplaceAll(content, []byte(from), []byte(to))
 	if err := os.WriteFile(segments[0], content, 0o600); err != nil {
 		t.Fatal(err)
 	}

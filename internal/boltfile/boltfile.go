@@ -28,6 +28,8 @@ import (
 	"os"
 	"runtime/debug"
 	"syscall"
+
+	"github.com/idnode/idnode/internal/dirfile"
 )
 
 // ErrDamaged means that a file is not what was written.
@@ -60,12 +62,12 @@ type meta struct {
 	pageSize, root, pages, tx uint64
 }
 
-// Classify returns an error of the file system as it is, and any other as damage:
-// wrapped in corrupt.
+// Classify returns an error of the file system, or of a newer version, as it is, and any other
+// as damage: wrapped in corrupt.
 func Classify(err, corrupt error) error {
 	var pathError *fs.PathError
 	var errno syscall.Errno
-	if err == nil || errors.As(err, &pathError) || errors.As(err, &errno) {
+	if err == nil || errors.As(err, &pathError) || errors.As(err, &errno) || errors.Is(err, dirfile.ErrOtherVersion) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", corrupt, err)

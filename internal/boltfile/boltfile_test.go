@@ -14,6 +14,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/idnode/idnode/internal/boltfile"
+	"github.com/idnode/idnode/internal/dirfile"
 )
 
 var (
@@ -175,6 +176,19 @@ func TestMark(t *testing.T) {
 	}
 	if _, err := boltfile.OpenMark(path, []byte("else"), 20); !errors.Is(err, boltfile.ErrDamaged) {
 		t.Errorf("another owner's mark: %v", err)
+	}
+}
+
+// TestANewerMarkIsNoDamage: an operator who learns of damage empties the directory.
+func TestANewerMarkIsNoDamage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "db")
+	must(t, openMark(t, path, 1000).Close())
+	must(t, os.WriteFile(path+".mark", []byte("idnmark\x02 of any length"), 0o600))
+	_, err := boltfile.OpenMark(path, owner, 1000)
+	for _, err := range []error{err, boltfile.CheckMark(path, owner, 1000), boltfile.Classify(err, boltfile.ErrDamaged)} {
+		if !errors.Is(err, dirfile.ErrOtherVersion) || errors.Is(err, boltfile.ErrDamaged) {
+			t.Errorf("%v", err)
+		}
 	}
 }
 

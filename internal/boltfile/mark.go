@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/idnode/idnode/internal/crc32c"
+	"github.com/idnode/idnode/internal/dirfile"
 	"github.com/idnode/idnode/internal/syncdir"
 )
 
@@ -41,7 +42,8 @@ type Mark struct {
 
 // OpenMark opens the mark of the file at path, whose newest transaction is tx,
 // and makes one if there is none. owner is whose file it is: a mark of another
-// owner is damage. The error wraps ErrDamaged, or is the system's.
+// owner is damage. The error wraps ErrDamaged, or dirfile.ErrOtherVersion for a newer program's mark, or is
+// the system's.
 func OpenMark(path string, owner []byte, tx uint64) (*Mark, error) {
 	m := &Mark{owner: owner, tx: tx}
 	name := path + markSuffix
@@ -122,11 +124,13 @@ func (m *Mark) encode() []byte {
 }
 
 func (m *Mark) decode(b []byte) (tx uint64, err error) {
-	n := markBytes - 4
-	if len(b) != markBytes || string(b[:len(markMagic)]) != markMagic || m.sum(b[:n]) != binary.BigEndian.Uint32(b[n:]) {
-		return 0, damaged("its mark")
+	n := len(markMagic)
+	intact := len(b) == markBytes &&
+		m.sum(append([]byte(markMagic), b[n:markBytes-4]...)) == binary.BigEndian.Uint32(b[markBytes-4:])
+	if err := dirfile.Magic(b, markMagic, intact, damaged("its mark")); err != nil {
+		return 0, err
 	}
-	return binary.BigEndian.Uint64(b[len(markMagic):]), nil
+	return binary.BigEndian.Uint64(b[n:]), nil
 }
 
 func (m *Mark) sum(b []byte) uint32 { return crc32c.Sum(m.owner, b) }

@@ -1,5 +1,5 @@
 // Package dirfile has what lets an older program meet the files that a newer one left in a data directory: JSON
-// objects whose unknown keys stay. It does no I/O.
+// objects whose unknown keys stay, and the versions of binary files. It does no I/O.
 package dirfile
 
 import (
@@ -68,4 +68,19 @@ func Decode(data []byte, doc any) (Unknown, error) {
 		return nil, nil
 	}
 	return unknown, nil
+}
+
+// Magic returns nil if a file begins with magic, whose last byte is its version, and is intact as a file of that
+// version. One of a newer version is ErrOtherVersion, wrapped. Any other is damaged, and so is one in which the
+// version alone is wrong: a newer version's sums differ.
+func Magic(begin []byte, magic string, intact bool, damaged error) error {
+	at := len(magic) - 1
+	switch {
+	case intact && bytes.HasPrefix(begin, []byte(magic)):
+		return nil
+	case !intact && bytes.HasPrefix(begin, []byte(magic[:at])) && len(begin) > at && begin[at] > magic[at]:
+		return fmt.Errorf("%w: it is of version %d, of a newer program, and this program reads version %d; start that one",
+			ErrOtherVersion, begin[at], magic[at])
+	}
+	return damaged
 }

@@ -3,6 +3,7 @@ package dirfile
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"reflect"
 	"testing"
 )
@@ -50,6 +51,27 @@ func TestDamageIsNoticed(t *testing.T) {
 			if _, err := Decode(bad, &older{}); err == nil {
 				t.Errorf("%q is read", bad)
 			}
+		}
+	}
+}
+
+func TestMagic(t *testing.T) {
+	damaged := errors.New("damaged")
+	for _, tt := range []struct {
+		begin  string
+		intact bool
+		want   error
+	}{
+		{"idn\x02", true, nil},
+		{"idn\x02", false, damaged},
+		{"idn\x03", false, ErrOtherVersion},
+		{"idn\x03", true, damaged},
+		{"idn\x01", false, damaged},
+		{"idx\x03", false, damaged},
+		{"idn", false, damaged},
+	} {
+		if err := Magic([]byte(tt.begin), "idn\x02", tt.intact, damaged); !errors.Is(err, tt.want) {
+			t.Errorf("%q, %v: %v, want %v", tt.begin, tt.intact, err, tt.want)
 		}
 	}
 }

@@ -95,7 +95,7 @@ var parts = []part{
 	{folder: "internal/outcome", floor: 0},
 	{folder: "internal/statehash", floor: 0, pure: true, modules: []string{xxhash}},
 	{folder: "transfer/counterfile", floor: 0},
-	{folder: "internal/boltfile", floor: 0, beside: []string{"internal/crc32c", "internal/syncdir"}},
+	{folder: "internal/boltfile", floor: 0, beside: []string{"internal/crc32c", "internal/dirfile", "internal/syncdir"}},
 	{folder: "internal/failpoint", floor: 0},
 	{folder: "internal/freeport", floor: 0},
 	{folder: "internal/bytesize", floor: 0},

@@ -1,10 +1,15 @@
 package wal
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/idnode/idnode/internal/crc32c"
+	"github.com/idnode/idnode/internal/dirfile"
 )
 
 // atRest returns the disk of a small log of several segments, closed, with its
@@ -115,6 +120,29 @@ func TestOpenRefuses(t *testing.T) {
 				t.Errorf("open: %v", err)
 			}
 		})
+	}
+}
+
+// TestANewerSegmentIsNoDamage: an operator who learns of damage empties the directory.
+func TestANewerSegmentIsNoDamage(t *testing.T) {
+	d, _ := atRest(t)
+	for name := range d.files {
+		if name == markName {
+			continue
+		}
+		bad := d.clone()
+		b := bad.files[name].data
+		b[len(segmentMagic)-1]++
+		binary.BigEndian.PutUint32(b[headerBytes-4:], crc32c.Sum(b[:headerBytes-4]))
+		before := bad.clone()
+		if _, err := open(testConfig(), bad); !errors.Is(err, dirfile.ErrOtherVersion) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		for name := range before.files {
+			if !bytes.Equal(bad.files[name].data, before.files[name].data) {
+				t.Errorf("%s was changed", name)
+			}
+		}
 	}
 }
 

@@ -72,7 +72,7 @@ func layOut(d Disk, segmentBytes int64) error {
 }
 
 // Open opens the log in cfg.Dir, reads and checks all of it, and truncates a torn write.
-// If it returns ErrCorrupt, wrapped, it has changed no record.
+// If it returns ErrCorrupt or dirfile.ErrOtherVersion, wrapped, it has changed no record.
 func Open(cfg Config) (*Log, error) {
 	if cfg.Disk != nil {
 		return open(cfg, cfg.Disk)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/idnode/idnode/internal/crc32c"
+	"github.com/idnode/idnode/internal/dirfile"
 )
 
 const (
@@ -53,9 +54,12 @@ func (h header) encode() []byte {
 }
 
 func decodeHeader(b []byte) (header, error) {
-	if len(b) < headerBytes || string(b[:8]) != segmentMagic ||
-		crc32c.Sum(b[:headerBytes-4]) != binary.BigEndian.Uint32(b[headerBytes-4:]) {
+	if len(b) < headerBytes {
 		return header{}, ErrCorrupt
+	}
+	intact := crc32c.Sum([]byte(segmentMagic), b[len(segmentMagic):headerBytes-4]) == binary.BigEndian.Uint32(b[headerBytes-4:])
+	if err := dirfile.Magic(b, segmentMagic, intact, ErrCorrupt); err != nil {
+		return header{}, err
 	}
 	return header{
 		number:     binary.BigEndian.Uint64(b[8:]),
@@ -155,6 +159,9 @@ func (s *segment) read() (header, []byte, error) {
 		return header{}, nil, unread(s.name(), err)
 	}
 	h, err := decodeHeader(first)
+	if errors.Is(err, dirfile.ErrOtherVersion) {
+		return header{}, nil, fmt.Errorf("%s: %w", s.name(), err)
+	}
 	if err != nil || h.number != s.number || h.bytes != size {
 		return header{}, nil, fmt.Errorf("%w: header or size of %s", ErrCorrupt, s.name())
 	}
