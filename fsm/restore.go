@@ -18,8 +18,8 @@ import (
 // the state is unchanged.
 //
 // The error wraps ErrCorrupt for a damaged snapshot, ErrWrongCluster for a snapshot of another
-// cluster than this state's, *raftlog.UnknownFormatError for a snapshot of a newer release, or is
-// r's.
+// cluster than this state's, *raftlog.UnknownFormatError or dirfile.ErrOtherVersion for a snapshot
+// of a newer release, or is r's.
 func (s *State) Restore(r io.Reader) error {
 	restored, err := readContents(r, s.cfg.MaxFormat)
 	if err != nil {

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"fmt"
 	"io"
 	"iter"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/idnode/idnode/backup"
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/fsm/table"
+	"github.com/idnode/idnode/internal/dirfile"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -16,7 +18,7 @@ import (
 const snapshotFormat = 1
 
 // snapshots are files of the form of a backup, with a SnapshotHeader.
-var snapshots = backup.FileKind{Name: "snapshot", Corrupt: ErrCorrupt, Newer: ErrCorrupt}
+var snapshots = backup.FileKind{Name: "snapshot", Corrupt: ErrCorrupt, Newer: fmt.Errorf("%w: a newer program wrote it", dirfile.ErrOtherVersion)}
 
 // Snapshot is the state as it was at one log index. It shares memory with the state,
 // which copies on write while the Snapshot is held.
