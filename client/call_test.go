@@ -289,6 +289,27 @@ func unusedAddr(t *testing.T) string {
 	return lis.Addr().String()
 }
 
+// TestNobodyAnswersInTime: a node that is reached, and silent, is no missing one.
+func TestNobodyAnswersInTime(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, cfg client.Config) {
+		f := newCluster(t, 1)
+		f.nodes[0].hook(func(ctx context.Context, _ proto.Message) error {
+			<-ctx.Done()
+			return status.FromContextError(ctx.Err()).Err()
+		}, nil)
+		cfg.Endpoints, cfg.Timeout = f.addrs(), 300*time.Millisecond
+		c := connect(t, cfg)
+		_, read := c.Identity("orders").Get(t.Context())
+		claimed := c.Claim(t.Context(), "users/ayende")
+		for err, unknown := range map[error]bool{read: false, claimed: true} {
+			if !errors.Is(err, client.ErrDeadline) || errors.Is(err, client.ErrNoEndpoint) || errors.Is(err, client.ErrOutcomeUnknown) != unknown {
+				t.Error(err)
+			}
+		}
+	})
+}
+
 func TestNobodyThere(t *testing.T) {
 	t.Parallel()
 	c := connect(t, client.Config{Endpoints: []string{unusedAddr(t), unusedAddr(t)}, Timeout: 300 * time.Millisecond})

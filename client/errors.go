@@ -48,9 +48,12 @@ var (
 	// (the reason LEADER_UNREACHABLE). Nothing happened.
 	ErrNoQuorum error = &kind{reason: "NO_QUORUM", text: "the cluster has no quorum"}
 	// ErrNoEndpoint: no node could be reached. Nothing happened. It is not the error of a call
-	// whose context ended before it was sent: errors.Is with context.Canceled, or
-	// context.DeadlineExceeded, finds that.
+	// whose context ended before it was sent: errors.Is with context.Canceled, or ErrDeadline,
+	// finds that.
 	ErrNoEndpoint error = &kind{reason: reasonNoEndpoint, text: "no node can be reached"}
+	// ErrDeadline: the time of the call ended, by its context or Config.Timeout, before an answer
+	// came. Nothing happened, unless the error is ErrOutcomeUnknown too.
+	ErrDeadline error = &kind{code: codes.DeadlineExceeded, text: "the time is over"}
 	// ErrOtherCluster: the nodes that answer belong to another cluster than the client, or the
 	// endpoints are of two. Nothing happened in its own, unless the error is ErrOutcomeUnknown too.
 	ErrOtherCluster error = &kind{reason: reasonOtherCluster, text: "the node belongs to another cluster"}

@@ -53,7 +53,7 @@ func TestEveryErrorIsAnError(t *testing.T) {
 		"identity, canceled":  {value, canceled, "CANCELED", context.Canceled},
 		"identity, late":      {value, late, "DEADLINE_EXCEEDED", context.DeadlineExceeded},
 		"reading, canceled":   {read, canceled, "CANCELED", context.Canceled},
-		"GUID, late":          {guid, late, "DEADLINE_EXCEEDED", context.DeadlineExceeded},
+		"GUID, late":          {guid, late, "DEADLINE_EXCEEDED", client.ErrDeadline},
 		"number, canceled":    {number, canceled, "CANCELED", context.Canceled},
 		"HiLo ids, late":      {ids, late, "DEADLINE_EXCEEDED", context.DeadlineExceeded},
 		"HiLo, no count":      {none, nil, "INVALID_COUNT", client.ErrInvalid},

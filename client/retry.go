@@ -252,6 +252,9 @@ func (t *tries) fail(ctx context.Context, err *Error) error {
 	}
 	if e.Reason == "" && !e.OutcomeUnknown && err.effect() == effectUnknown {
 		e.Reason = reasonNoEndpoint
+		if e.Code == codes.DeadlineExceeded {
+			e.Reason = reasonDeadline
+		}
 		e.Message = "no node answered: " + e.Message
 	}
 	if cause := ctx.Err(); cause != nil {

@@ -209,6 +209,7 @@ func goFailure(err error) *failure {
 		{client.ErrOutcomeUnknown, "OutcomeUnknown"},
 		{client.ErrNoQuorum, "NoQuorum"},
 		{client.ErrNoEndpoint, "NoEndpoint"},
+		{client.ErrDeadline, "Deadline"},
 		{client.ErrOtherCluster, "OtherCluster"},
 		{client.ErrOverloaded, "Overloaded"},
 		{client.ErrStorageFull, "StorageFull"},
