@@ -202,10 +202,11 @@ read("127.0.0.1:1")
 // TestPythonReadsTimes: in UTC, to the microsecond; the time of a range is what the next request names.
 func TestPythonReadsTimes(t *testing.T) {
 	const answer = `{"prefix":"users/","nodeTag":"A","rangeAt":"2026-01-01T00:00:00.123456789Z","size":"4","token":"AQ==","low":"1","high":"4","logIndex":"101"}`
+	again := map[string]any{"lastSize": "4", "lastRangeAt": "2026-01-01T00:00:00.123456Z"}
 	s := newScript(testCase{Server: []exchange{
 		{Method: "TakeNumbers", Answer: json.RawMessage(`{"numbers":[{"key":"a","taken":"2026-01-01T00:00:00.5Z"}],"logIndex":"101"}`)},
 		{Method: "NextRange", Answer: json.RawMessage(answer)},
-		{Method: "NextRange", Request: map[string]any{"lastSize": "4", "lastRangeAt": "2026-01-01T00:00:00.123456Z"}, Answer: json.RawMessage(answer)},
+		{Method: "NextRange", Request: again, Answer: json.RawMessage(answer)},
 	}})
 	got := pythonProgram(t, `
 import sys, idnode

@@ -159,8 +159,8 @@ for kind in idnode.Client, idnode.aio.Client:
 	const missing = "IDNODE_HTTP_ENDPOINTS is not set: it is the list of the nodes' HTTP addresses, as a:7402,b:7402\n"
 	one := "<idnode client of a:1, b:1; leader none known; open>\n<idnode client of c:1; leader none known; open>\n" + missing + missing +
 		"[Errno 2] No such file or directory: '/missing'\nthere are variables of TLS, but no IDNODE_TLS_CA\n<idnode client of c:1; leader none known; open>\n"
-	want := "names gRPC addresses, and this client calls HTTP ones: a URL of idnode is idnode+http://HOST:PORT,HOST:PORT/DATABASE?PARAMETERS, " +
-		"not 'idnode://a:7400'\n" + one + one
+	want := "names gRPC addresses, and this client calls HTTP ones: a URL of idnode is " +
+		"idnode+http://HOST:PORT,HOST:PORT/DATABASE?PARAMETERS, not 'idnode://a:7400'\n" + one + one
 	if got != want {
 		t.Errorf("the clients are\n%swant\n%s", got, want)
 	}
