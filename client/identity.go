@@ -139,7 +139,7 @@ func (i Identity) Get(ctx context.Context, opts ...Option) (int64, error) {
 func (i Identity) Seed(ctx context.Context, value int64, opts ...Option) (int64, error) {
 	o := i.opts.with(opts, hasRequestID|hasExpected|isSeed)
 	req := &idnodev1.SeedIdentityRequest{
-		Database: o.database, Name: i.name, Value: value, Force: o.force, Expected: o.expected, RequestId: o.newRequestID(),
+		Database: o.database, Name: i.name, Value: &value, Force: o.force, Expected: o.expected, RequestId: o.newRequestID(),
 	}
 	r, err := invoke(ctx, i.client, o, counts, (*api).SeedIdentity, req)
 	return r.GetValue(), err

@@ -45,7 +45,7 @@ func (c *Client) NextRange(ctx context.Context, tag string, want RangeRequest, o
 func (c *Client) ReturnRange(ctx context.Context, tag string, r Range, last int64, opts ...Option) (bool, error) {
 	o := c.options(opts, hasRequestID)
 	req := &idnodev1.ReturnRangeRequest{
-		Database: o.database, Tag: tag, Low: r.Low, High: r.High, Last: last, Token: []byte(r.Token), RequestId: o.newRequestID(),
+		Database: o.database, Tag: tag, Low: r.Low, High: r.High, Last: &last, Token: []byte(r.Token), RequestId: o.newRequestID(),
 	}
 	got, err := invoke(ctx, c, o, counts, (*api).ReturnRange, req)
 	return got.GetReturned(), err

@@ -170,7 +170,7 @@ func (s *workerSource) Renew(ctx context.Context, l generator.Lease, now time.Ti
 // Release implements generator.Source.
 func (s *workerSource) Release(ctx context.Context, l generator.Lease, next int64) error {
 	req := &idnodev1.ReleaseWorkerRequest{
-		Database: s.key.database, Pool: s.key.name, Worker: int32(l.Worker), Token: binary.BigEndian.AppendUint64(nil, l.Token), Next: next,
+		Database: s.key.database, Pool: s.key.name, Worker: int32(l.Worker), Token: binary.BigEndian.AppendUint64(nil, l.Token), Next: &next,
 	}
 	_, err := invoke(ctx, s.client, s.client.options(nil, 0), changes, (*api).ReleaseWorker, req)
 	return err

@@ -231,7 +231,7 @@ func TestRestore(t *testing.T) {
 		&idnodev1.MergeClusterRequest{ShareTags: true, EtagFloor: 100, Floor: 110, Incomplete: true, Tags: []*idnodev1.GivenTag{
 			{Tag: "A", Id: "aa", Etags: []*idnodev1.EtagCeiling{{Database: "shop", Ceiling: 170}}},
 		}},
-		&idnodev1.UpdateSettingRequest{Key: "max-claims", Value: 9},
+		&idnodev1.UpdateSettingRequest{Key: "max-claims", Value: proto.Int64(9)},
 		judging,
 		inShop(&idnodev1.DatabaseMerge{Claims: []string{"c"}}),
 		inShop(&idnodev1.DatabaseMerge{

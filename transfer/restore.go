@@ -191,7 +191,7 @@ func (r *Restore) mergeSettings(ctx context.Context) error {
 		return nil
 	}
 	for _, setting := range r.Backup.Info.GetSettings() {
-		req := &idnodev1.UpdateSettingRequest{Key: setting.GetKey(), Value: setting.GetValue()}
+		req := &idnodev1.UpdateSettingRequest{Key: setting.GetKey(), Value: &setting.Value}
 		if _, err := idnodev1.NewClusterServiceClient(r.Conn).UpdateSetting(ctx, req); err != nil {
 			return err
 		}

@@ -1124,7 +1124,8 @@ type SetWatcherRequest struct {
 	// Its tag.
 	Tag string `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
 	// It does not vote any more. A leader transfers leadership first; the last voter is refused.
-	Watcher bool `protobuf:"varint,2,opt,name=watcher,proto3" json:"watcher,omitempty"`
+	// Required, also false.
+	Watcher *bool `protobuf:"varint,2,opt,name=watcher,proto3,oneof" json:"watcher,omitempty"`
 	// Take its vote also if too few of the other voters can be reached, so that the cluster has no
 	// quorum until they come back.
 	Force         bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
@@ -1170,8 +1171,8 @@ func (x *SetWatcherRequest) GetTag() string {
 }
 
 func (x *SetWatcherRequest) GetWatcher() bool {
-	if x != nil {
-		return x.Watcher
+	if x != nil && x.Watcher != nil {
+		return *x.Watcher
 	}
 	return false
 }
@@ -1406,7 +1407,7 @@ func (x *Setting) GetLowered() string {
 // DeleteDatabaseRequest names the database.
 type DeleteDatabaseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The database; empty for the default one.
+	// The database. Required: empty does not mean "default" here.
 	Database      string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1756,8 +1757,8 @@ type UpdateSettingRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its key.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Its new value.
-	Value         int64 `protobuf:"varint,2,opt,name=value,proto3" json:"value,omitempty"`
+	// Its new value. Required, also 0.
+	Value         *int64 `protobuf:"varint,2,opt,name=value,proto3,oneof" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1800,8 +1801,8 @@ func (x *UpdateSettingRequest) GetKey() string {
 }
 
 func (x *UpdateSettingRequest) GetValue() int64 {
-	if x != nil {
-		return x.Value
+	if x != nil && x.Value != nil {
+		return *x.Value
 	}
 	return 0
 }
@@ -1873,8 +1874,9 @@ type RoleGrant struct {
 	// The one name that it is for, in any case; there is no prefix then.
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	// The names go on behind the prefix with / or |, if at all: orders then stands for
-	// orders and orders/2026, and not for orders2.
-	Boundary      bool `protobuf:"varint,5,opt,name=boundary,proto3" json:"boundary,omitempty"`
+	// orders and orders/2026, and not for orders2. Required, also false, with a prefix that
+	// does not end with / or |.
+	Boundary      *bool `protobuf:"varint,5,opt,name=boundary,proto3,oneof" json:"boundary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1938,8 +1940,8 @@ func (x *RoleGrant) GetName() string {
 }
 
 func (x *RoleGrant) GetBoundary() bool {
-	if x != nil {
-		return x.Boundary
+	if x != nil && x.Boundary != nil {
+		return *x.Boundary
 	}
 	return false
 }
@@ -2251,7 +2253,7 @@ func (x *GetRolesResponse) GetLogIndex() uint64 {
 // SetRolesRequest replaces all roles and limits.
 type SetRolesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The new ones; without any, there is again no rule but the list of
+	// The new ones. Required: an empty table leaves no rule but the list of
 	// administrators of each node.
 	Table *RoleTable `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
 	// If set: only if the present ones were set at this log index, 0 for none.
@@ -2439,11 +2441,13 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x14\n" +
 	"\x05force\x18\x02 \x01(\bR\x05force\"3\n" +
 	"\x14RemoveMemberResponse\x12\x1b\n" +
-	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\"U\n" +
+	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\"f\n" +
 	"\x11SetWatcherRequest\x12\x10\n" +
-	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x18\n" +
-	"\awatcher\x18\x02 \x01(\bR\awatcher\x12\x14\n" +
-	"\x05force\x18\x03 \x01(\bR\x05force\"1\n" +
+	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x1d\n" +
+	"\awatcher\x18\x02 \x01(\bH\x00R\awatcher\x88\x01\x01\x12\x14\n" +
+	"\x05force\x18\x03 \x01(\bR\x05forceB\n" +
+	"\n" +
+	"\b_watcher\"1\n" +
 	"\x12SetWatcherResponse\x12\x1b\n" +
 	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\"-\n" +
 	"\x19TransferLeadershipRequest\x12\x10\n" +
@@ -2477,19 +2481,21 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\vconsistency\x18\x01 \x01(\x0e2\x16.idnode.v1.ConsistencyR\vconsistency\"c\n" +
 	"\x14ListSettingsResponse\x12.\n" +
 	"\bsettings\x18\x01 \x03(\v2\x12.idnode.v1.SettingR\bsettings\x12\x1b\n" +
-	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\">\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"M\n" +
 	"\x14UpdateSettingRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value\"b\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x19\n" +
+	"\x05value\x18\x02 \x01(\x03H\x00R\x05value\x88\x01\x01B\b\n" +
+	"\x06_value\"b\n" +
 	"\x15UpdateSettingResponse\x12,\n" +
 	"\asetting\x18\x01 \x01(\v2\x12.idnode.v1.SettingR\asetting\x12\x1b\n" +
-	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"\x99\x01\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"\xab\x01\n" +
 	"\tRoleGrant\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12(\n" +
 	"\x06rights\x18\x03 \x03(\x0e2\x10.idnode.v1.RightR\x06rights\x12\x12\n" +
-	"\x04name\x18\x04 \x01(\tR\x04name\x12\x1a\n" +
-	"\bboundary\x18\x05 \x01(\bR\bboundary\"n\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12\x1f\n" +
+	"\bboundary\x18\x05 \x01(\bH\x00R\bboundary\x88\x01\x01B\v\n" +
+	"\t_boundary\"n\n" +
 	"\n" +
 	"AccessRole\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n" +
@@ -2671,6 +2677,9 @@ func file_idnode_v1_cluster_proto_init() {
 	}
 	file_idnode_v1_consistency_proto_init()
 	file_idnode_v1_cluster_proto_msgTypes[0].OneofWrappers = []any{}
+	file_idnode_v1_cluster_proto_msgTypes[11].OneofWrappers = []any{}
+	file_idnode_v1_cluster_proto_msgTypes[22].OneofWrappers = []any{}
+	file_idnode_v1_cluster_proto_msgTypes[24].OneofWrappers = []any{}
 	file_idnode_v1_cluster_proto_msgTypes[30].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

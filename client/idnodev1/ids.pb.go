@@ -692,8 +692,8 @@ type SeedIdentityRequest struct {
 	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
 	// The identity's name, with or without the pipe at its end.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The new last used value: the next one handed out lies above it.
-	Value int64 `protobuf:"varint,3,opt,name=value,proto3" json:"value,omitempty"`
+	// The new last used value: the next one handed out lies above it. Required, also 0.
+	Value *int64 `protobuf:"varint,3,opt,name=value,proto3,oneof" json:"value,omitempty"`
 	// Set exactly value, also when it is lower than the current one. Values may
 	// then come twice: that is what force means.
 	Force bool `protobuf:"varint,4,opt,name=force,proto3" json:"force,omitempty"`
@@ -750,8 +750,8 @@ func (x *SeedIdentityRequest) GetName() string {
 }
 
 func (x *SeedIdentityRequest) GetValue() int64 {
-	if x != nil {
-		return x.Value
+	if x != nil && x.Value != nil {
+		return *x.Value
 	}
 	return 0
 }
@@ -1537,8 +1537,8 @@ type ReturnRangeRequest struct {
 	Low int64 `protobuf:"varint,3,opt,name=low,proto3" json:"low,omitempty"`
 	// The range's last number.
 	High int64 `protobuf:"varint,4,opt,name=high,proto3" json:"high,omitempty"`
-	// The last number used; low - 1 if none was.
-	Last int64 `protobuf:"varint,5,opt,name=last,proto3" json:"last,omitempty"`
+	// The last number used; low - 1 if none was. Required, also 0.
+	Last *int64 `protobuf:"varint,5,opt,name=last,proto3,oneof" json:"last,omitempty"`
 	// The token that came with the range: it proves that the range is the
 	// caller's own.
 	Token []byte `protobuf:"bytes,6,opt,name=token,proto3" json:"token,omitempty"`
@@ -1612,8 +1612,8 @@ func (x *ReturnRangeRequest) GetHigh() int64 {
 }
 
 func (x *ReturnRangeRequest) GetLast() int64 {
-	if x != nil {
-		return x.Last
+	if x != nil && x.Last != nil {
+		return *x.Last
 	}
 	return 0
 }
@@ -3710,15 +3710,16 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"request_id\x18\x05 \x01(\v2\x14.idnode.v1.RequestIdR\trequestId\"b\n" +
 	"\x14NextIdentityResponse\x12-\n" +
 	"\x06blocks\x18\x01 \x03(\v2\x15.idnode.v1.ValueBlockR\x06blocks\x12\x1b\n" +
-	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"\xd4\x01\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"\xe3\x01\n" +
 	"\x13SeedIdentityRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x03 \x01(\x03R\x05value\x12\x14\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
+	"\x05value\x18\x03 \x01(\x03H\x00R\x05value\x88\x01\x01\x12\x14\n" +
 	"\x05force\x18\x04 \x01(\bR\x05force\x12\x1f\n" +
-	"\bexpected\x18\x05 \x01(\x03H\x00R\bexpected\x88\x01\x01\x123\n" +
+	"\bexpected\x18\x05 \x01(\x03H\x01R\bexpected\x88\x01\x01\x123\n" +
 	"\n" +
-	"request_id\x18\x06 \x01(\v2\x14.idnode.v1.RequestIdR\trequestIdB\v\n" +
+	"request_id\x18\x06 \x01(\v2\x14.idnode.v1.RequestIdR\trequestIdB\b\n" +
+	"\x06_valueB\v\n" +
 	"\t_expected\"I\n" +
 	"\x14SeedIdentityResponse\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\x03R\x05value\x12\x1b\n" +
@@ -3775,17 +3776,18 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"\brange_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\arangeAt\x12\x14\n" +
 	"\x05token\x18\a \x01(\fR\x05token\x12\x1b\n" +
 	"\tlog_index\x18\b \x01(\x04R\blogIndex\x12!\n" +
-	"\ffrom_reserve\x18\t \x01(\bR\vfromReserve\"\xec\x01\n" +
+	"\ffrom_reserve\x18\t \x01(\bR\vfromReserve\"\xfa\x01\n" +
 	"\x12ReturnRangeRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x10\n" +
 	"\x03tag\x18\x02 \x01(\tR\x03tag\x12\x10\n" +
 	"\x03low\x18\x03 \x01(\x03R\x03low\x12\x12\n" +
-	"\x04high\x18\x04 \x01(\x03R\x04high\x12\x12\n" +
-	"\x04last\x18\x05 \x01(\x03R\x04last\x12\x14\n" +
+	"\x04high\x18\x04 \x01(\x03R\x04high\x12\x17\n" +
+	"\x04last\x18\x05 \x01(\x03H\x00R\x04last\x88\x01\x01\x12\x14\n" +
 	"\x05token\x18\x06 \x01(\fR\x05token\x123\n" +
 	"\n" +
 	"request_id\x18\a \x01(\v2\x14.idnode.v1.RequestIdR\trequestId\x12#\n" +
-	"\rwithout_token\x18\b \x01(\bR\fwithoutToken\"`\n" +
+	"\rwithout_token\x18\b \x01(\bR\fwithoutTokenB\a\n" +
+	"\x05_last\"`\n" +
 	"\x13ReturnRangeResponse\x12\x1a\n" +
 	"\breturned\x18\x01 \x01(\bR\breturned\x12\x10\n" +
 	"\x03max\x18\x02 \x01(\x03R\x03max\x12\x1b\n" +
@@ -4126,6 +4128,7 @@ func file_idnode_v1_ids_proto_init() {
 	file_idnode_v1_consistency_proto_init()
 	file_idnode_v1_ids_proto_msgTypes[0].OneofWrappers = []any{}
 	file_idnode_v1_ids_proto_msgTypes[7].OneofWrappers = []any{}
+	file_idnode_v1_ids_proto_msgTypes[18].OneofWrappers = []any{}
 	file_idnode_v1_ids_proto_msgTypes[40].OneofWrappers = []any{
 		(*Call_Generate)(nil),
 		(*Call_NextIdentity)(nil),

@@ -845,8 +845,9 @@ type ReleaseWorkerRequest struct {
 	Worker int32 `protobuf:"varint,3,opt,name=worker,proto3" json:"worker,omitempty"`
 	// The token that came with the lease.
 	Token []byte `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
-	// The first time that no id of the holder has: the rest of the window is another's.
-	Next          int64 `protobuf:"varint,5,opt,name=next,proto3" json:"next,omitempty"`
+	// The first time that no id of the holder has: the rest of the window is another's. Required,
+	// also 0.
+	Next          *int64 `protobuf:"varint,5,opt,name=next,proto3,oneof" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -910,8 +911,8 @@ func (x *ReleaseWorkerRequest) GetToken() []byte {
 }
 
 func (x *ReleaseWorkerRequest) GetNext() int64 {
-	if x != nil {
-		return x.Next
+	if x != nil && x.Next != nil {
+		return *x.Next
 	}
 	return 0
 }
@@ -969,8 +970,8 @@ type EvictWorkerRequest struct {
 	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
 	// The pool.
 	Pool string `protobuf:"bytes,2,opt,name=pool,proto3" json:"pool,omitempty"`
-	// The worker.
-	Worker int32 `protobuf:"varint,3,opt,name=worker,proto3" json:"worker,omitempty"`
+	// The worker. Required, also 0.
+	Worker *int32 `protobuf:"varint,3,opt,name=worker,proto3,oneof" json:"worker,omitempty"`
 	// Only if the worker is this holder's; empty for whose it is.
 	Holder        string `protobuf:"bytes,4,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1022,8 +1023,8 @@ func (x *EvictWorkerRequest) GetPool() string {
 }
 
 func (x *EvictWorkerRequest) GetWorker() int32 {
-	if x != nil {
-		return x.Worker
+	if x != nil && x.Worker != nil {
+		return *x.Worker
 	}
 	return 0
 }
@@ -1513,20 +1514,22 @@ const file_idnode_v1_snowflake_proto_rawDesc = "" +
 	"\x03now\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\"H\n" +
 	"\x13RenewWorkerResponse\x12\x14\n" +
 	"\x05until\x18\x01 \x01(\x03R\x05until\x12\x1b\n" +
-	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"\x88\x01\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"\x96\x01\n" +
 	"\x14ReleaseWorkerRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06worker\x18\x03 \x01(\x05R\x06worker\x12\x14\n" +
-	"\x05token\x18\x04 \x01(\fR\x05token\x12\x12\n" +
-	"\x04next\x18\x05 \x01(\x03R\x04next\"4\n" +
+	"\x05token\x18\x04 \x01(\fR\x05token\x12\x17\n" +
+	"\x04next\x18\x05 \x01(\x03H\x00R\x04next\x88\x01\x01B\a\n" +
+	"\x05_next\"4\n" +
 	"\x15ReleaseWorkerResponse\x12\x1b\n" +
-	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\"t\n" +
+	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\"\x84\x01\n" +
 	"\x12EvictWorkerRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
-	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x16\n" +
-	"\x06worker\x18\x03 \x01(\x05R\x06worker\x12\x16\n" +
-	"\x06holder\x18\x04 \x01(\tR\x06holder\"d\n" +
+	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x1b\n" +
+	"\x06worker\x18\x03 \x01(\x05H\x00R\x06worker\x88\x01\x01\x12\x16\n" +
+	"\x06holder\x18\x04 \x01(\tR\x06holderB\t\n" +
+	"\a_worker\"d\n" +
 	"\x13EvictWorkerResponse\x120\n" +
 	"\x05until\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x1b\n" +
 	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"\xba\x01\n" +
@@ -1657,6 +1660,8 @@ func file_idnode_v1_snowflake_proto_init() {
 	}
 	file_idnode_v1_consistency_proto_init()
 	file_idnode_v1_ids_proto_init()
+	file_idnode_v1_snowflake_proto_msgTypes[10].OneofWrappers = []any{}
+	file_idnode_v1_snowflake_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

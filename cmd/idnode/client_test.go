@@ -62,7 +62,7 @@ func TestCommandsOfIds(t *testing.T) {
 		{
 			"identity seed users --force --yes --expected 0 --request-id r -- -5",
 			&idnodev1.SeedIdentityResponse{Value: -5},
-			&idnodev1.SeedIdentityRequest{Name: "users", Value: -5, Force: true, Expected: proto.Int64(0), RequestId: requestR},
+			&idnodev1.SeedIdentityRequest{Name: "users", Value: proto.Int64(-5), Force: true, Expected: proto.Int64(0), RequestId: requestR},
 			"-5\n", `{"value":"-5","logIndex":"0"}`,
 		},
 		{
@@ -139,13 +139,13 @@ func TestCommandsOfHiLo(t *testing.T) {
 		{
 			"hilo return users --low 1 --high 32 --last 7 --token 01ab --request-id r",
 			&idnodev1.ReturnRangeResponse{Returned: true, Max: 7},
-			&idnodev1.ReturnRangeRequest{Tag: "users", Low: 1, High: 32, Last: 7, Token: []byte{1, 0xab}, RequestId: requestR},
+			&idnodev1.ReturnRangeRequest{Tag: "users", Low: 1, High: 32, Last: proto.Int64(7), Token: []byte{1, 0xab}, RequestId: requestR},
 			"returned, max is now 7\n", `{"returned":true,"max":"7","logIndex":"0"}`,
 		},
 		{
 			"hilo return users --low 1 --high 32 --last 7 --request-id r --yes",
 			&idnodev1.ReturnRangeResponse{Max: 64},
-			&idnodev1.ReturnRangeRequest{Tag: "users", Low: 1, High: 32, Last: 7, WithoutToken: true, RequestId: requestR},
+			&idnodev1.ReturnRangeRequest{Tag: "users", Low: 1, High: 32, Last: proto.Int64(7), WithoutToken: true, RequestId: requestR},
 			"not returned, max stays 64: late, repeated, foreign, or not the newest range\n",
 			`{"returned":false,"max":"64","logIndex":"0"}`,
 		},

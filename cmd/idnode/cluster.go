@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/bytesize"
@@ -181,7 +182,7 @@ majority of the voters, including it, answers. An even number of voters tolerate
 no more failures than one fewer.`,
 		Example: "  idnode cluster promote D",
 	}, func(ctx context.Context, s *clusterClient, args []string) error {
-		res, err := clusterVia(s.change).SetWatcher(ctx, &idnodev1.SetWatcherRequest{Tag: args[0]})
+		res, err := clusterVia(s.change).SetWatcher(ctx, &idnodev1.SetWatcherRequest{Tag: args[0], Watcher: proto.Bool(false)})
 		return s.out.value(err, res, args[0]+" votes once it has caught up")
 	})
 }
@@ -208,7 +209,7 @@ the other voters answer the leader.`,
 		if err := s.confirm(ctx, sure, question); err != nil {
 			return err
 		}
-		res, err := clusterVia(s.change).SetWatcher(ctx, &idnodev1.SetWatcherRequest{Tag: args[0], Watcher: true, Force: *force})
+		res, err := clusterVia(s.change).SetWatcher(ctx, &idnodev1.SetWatcherRequest{Tag: args[0], Watcher: proto.Bool(true), Force: *force})
 		return s.out.value(err, res, args[0]+" is a watcher")
 	})
 }
@@ -273,7 +274,7 @@ refuses something, so the command says what, and asks first.`,
 				return err
 			}
 		}
-		res, err := clusterVia(s.change).UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: args[0], Value: value})
+		res, err := clusterVia(s.change).UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: args[0], Value: &value})
 		return s.out.value(err, res.GetSetting(), fmt.Sprintf("%s\t%s\tbefore\t%s", args[0], becomes, was))
 	})
 }

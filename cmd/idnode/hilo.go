@@ -121,7 +121,7 @@ the name in this certificate: then no program may still use it, and the command 
 	f := cmd.Flags()
 	f.Int64Var(&msg.Low, "low", 0, "the range's first number (required)")
 	f.Int64Var(&msg.High, "high", 0, "the range's last number (required)")
-	f.Int64Var(&msg.Last, "last", 0, "the last number used; low-1 if none was (required)")
+	msg.Last = f.Int64("last", 0, "the last number used; low-1 if none was (required)")
 	token := f.String("token", "", "the token that came with the range, in hex; hilo next shows it")
 	req := newRequest(f)
 	sure := a.asks(cmd)

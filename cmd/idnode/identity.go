@@ -64,10 +64,12 @@ values come twice, so the command asks first.`,
 	expected := f.Int64("expected", 0, "only if this is the current value")
 	req := newRequest(f)
 	sure := a.asks(cmd)
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) (err error) {
-		if msg.Value, err = parseNumber("VALUE", args[1]); err != nil {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		value, err := parseNumber("VALUE", args[1])
+		if err != nil {
 			return err
 		}
+		msg.Value = &value
 		if f.Changed("expected") {
 			msg.Expected = expected
 		}

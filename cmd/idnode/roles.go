@@ -109,7 +109,10 @@ func (g fileGrant) message() (*idnodev1.RoleGrant, error) {
 		return nil, fmt.Errorf("the prefix %.80q is of %[1]s2 too: say boundary: true for %[1]s, %[1]s/… and %[1]s|…, "+
 			"or boundary: false for all", g.Prefix)
 	}
-	grant := &idnodev1.RoleGrant{Database: g.Database, Prefix: g.Prefix, Name: g.Name, Boundary: g.Boundary != nil && *g.Boundary}
+	grant := &idnodev1.RoleGrant{Database: g.Database, Prefix: g.Prefix, Name: g.Name}
+	if !rights.EndsAtBoundary(g.Prefix) {
+		grant.Boundary = g.Boundary
+	}
 	for _, name := range g.Rights {
 		value, ok := idnodev1.Right_value["RIGHT_"+strings.ToUpper(name)]
 		if !ok || value == 0 {
@@ -126,10 +129,7 @@ func printRoles(w io.Writer, table *idnodev1.RoleTable) error {
 	for _, r := range table.GetRoles() {
 		role := fileRole{Name: r.GetName(), Principals: r.GetPrincipals()}
 		for _, g := range r.GetGrants() {
-			grant := fileGrant{Database: g.GetDatabase(), Prefix: g.GetPrefix(), Name: g.GetName()}
-			if g.GetBoundary() || !rights.EndsAtBoundary(g.GetPrefix()) {
-				grant.Boundary = proto.Bool(g.GetBoundary())
-			}
+			grant := fileGrant{Database: g.GetDatabase(), Prefix: g.GetPrefix(), Boundary: g.Boundary, Name: g.GetName()}
 			for _, right := range g.GetRights() {
 				grant.Rights = append(grant.Rights, word(right))
 			}

@@ -28,7 +28,7 @@ func TestRolesFile(t *testing.T) {
 		Roles: []*idnodev1.AccessRole{
 			{Name: "shop", Principals: []string{"shop.example.org"}, Grants: []*idnodev1.RoleGrant{
 				{
-					Database: "shop", Prefix: "orders", Boundary: true,
+					Database: "shop", Prefix: "orders", Boundary: proto.Bool(true),
 					Rights: []idnodev1.Right{idnodev1.Right_RIGHT_GENERATE, idnodev1.Right_RIGHT_RANGES},
 				},
 				{Database: "shop", Name: "invoices", Rights: []idnodev1.Right{idnodev1.Right_RIGHT_NUMBER}},

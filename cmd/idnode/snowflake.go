@@ -170,7 +170,7 @@ the holder has to acquire one anew. 'snowflake workers' shows whose each is.`,
 		if err != nil {
 			return err
 		}
-		msg := &idnodev1.EvictWorkerRequest{Database: s.database, Pool: args[0], Worker: number}
+		msg := &idnodev1.EvictWorkerRequest{Database: s.database, Pool: args[0], Worker: &number}
 		if !sure.yes {
 			whose, err := holderOf(ctx, s, msg)
 			if err != nil {
@@ -293,7 +293,7 @@ func newSnowflakeReleaseCommand(a *app) *cobra.Command {
 		if !cmd.Flags().Changed("next") {
 			return usagef("--next is required")
 		}
-		msg := &idnodev1.ReleaseWorkerRequest{Database: s.database, Pool: args[0], Worker: worker, Token: token, Next: *next}
+		msg := &idnodev1.ReleaseWorkerRequest{Database: s.database, Pool: args[0], Worker: worker, Token: token, Next: next}
 		res, err := workersVia(s.askUntilAnswered).ReleaseWorker(ctx, msg)
 		return s.out.value(err, res, "released")
 	})

@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
@@ -112,7 +113,8 @@ func TestManyDatabasesAreBackedUpAndRestored(t *testing.T) {
 // allow lets the cluster have so many databases.
 func (r *rig) allow(t *testing.T, databases int64) {
 	t.Helper()
-	if _, err := r.cluster.UpdateSetting(t.Context(), &idnodev1.UpdateSettingRequest{Key: "max-databases", Value: databases}); err != nil {
+	most := &idnodev1.UpdateSettingRequest{Key: "max-databases", Value: proto.Int64(databases)}
+	if _, err := r.cluster.UpdateSetting(t.Context(), most); err != nil {
 		t.Fatal(err)
 	}
 }

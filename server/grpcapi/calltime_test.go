@@ -69,7 +69,7 @@ func TestEveryCallHasAnEnd(t *testing.T) {
 	// These may take longer, as a leader that is removed first transfers leadership.
 	changes := map[string]proto.Message{
 		idnodev1.ClusterService_RemoveMember_FullMethodName:       &idnodev1.RemoveMemberRequest{Tag: "B"},
-		idnodev1.ClusterService_SetWatcher_FullMethodName:         &idnodev1.SetWatcherRequest{Tag: "B"},
+		idnodev1.ClusterService_SetWatcher_FullMethodName:         &idnodev1.SetWatcherRequest{Tag: "B", Watcher: proto.Bool(false)},
 		idnodev1.ClusterService_TransferLeadership_FullMethodName: &idnodev1.TransferLeadershipRequest{Tag: "B"},
 	}
 	proposals := []string{

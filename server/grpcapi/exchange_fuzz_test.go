@@ -20,7 +20,7 @@ func FuzzExchange(f *testing.F) {
 			generate(1, &idnodev1.GenerateRequest{Template: "users/", Count: 5}),
 			generate(2, &idnodev1.GenerateRequest{Template: "u", Claim: true}),
 		},
-		{{Call: &idnodev1.Call_SeedIdentity{SeedIdentity: &idnodev1.SeedIdentityRequest{Name: "a", Value: -1, Force: true}}}},
+		{{Call: &idnodev1.Call_SeedIdentity{SeedIdentity: &idnodev1.SeedIdentityRequest{Name: "a", Value: proto.Int64(-1), Force: true}}}},
 		{{Call: &idnodev1.Call_NextRange{NextRange: &idnodev1.NextRangeRequest{Tag: "a", Size: 1 << 40}}}},
 		{{Call: &idnodev1.Call_ReturnRange{ReturnRange: &idnodev1.ReturnRangeRequest{Tag: "a", Token: []byte{1}}}}},
 		{{Call: &idnodev1.Call_Claim{Claim: &idnodev1.ClaimRequest{Id: "a/1"}}}, {Call: &idnodev1.Call_Release{}}},

@@ -129,7 +129,7 @@ func TestExchangeAnswersEveryKindOfCall(t *testing.T) {
 		NextIdentity: &idnodev1.NextIdentityResponse{Blocks: []*idnodev1.ValueBlock{{First: 3, Last: 3}}, LogIndex: 3},
 	}})
 	check(&idnodev1.Call{Call: &idnodev1.Call_SeedIdentity{SeedIdentity: &idnodev1.SeedIdentityRequest{
-		Name: "users", Value: 20, Expected: proto.Int64(3),
+		Name: "users", Value: proto.Int64(20), Expected: proto.Int64(3),
 	}}}, &idnodev1.Reply{Reply: &idnodev1.Reply_SeedIdentity{SeedIdentity: &idnodev1.SeedIdentityResponse{Value: 20, LogIndex: 4}}})
 
 	reply := ask(t, stream, &idnodev1.Call{Call: &idnodev1.Call_NextRange{NextRange: &idnodev1.NextRangeRequest{Tag: "orders", Size: 5}}})
@@ -138,7 +138,7 @@ func TestExchangeAnswersEveryKindOfCall(t *testing.T) {
 		t.Fatalf("range: %v", reply)
 	}
 	check(&idnodev1.Call{Call: &idnodev1.Call_ReturnRange{ReturnRange: &idnodev1.ReturnRangeRequest{
-		Tag: "orders", Low: 1, High: 5, Last: 3, Token: ranged.GetToken(),
+		Tag: "orders", Low: 1, High: 5, Last: proto.Int64(3), Token: ranged.GetToken(),
 	}}}, &idnodev1.Reply{Reply: &idnodev1.Reply_ReturnRange{
 		ReturnRange: &idnodev1.ReturnRangeResponse{Returned: true, Max: 3, LogIndex: 6},
 	}})

@@ -67,7 +67,7 @@ func TestIds(t *testing.T) {
 
 	next, err := r.ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "users|", Count: 7})
 	check(next, &idnodev1.NextIdentityResponse{Blocks: []*idnodev1.ValueBlock{{First: 3, Last: 8}, {First: 10, Last: 10}}, LogIndex: 4}, err)
-	seeded, err := r.ids.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "users", Value: 20, Expected: proto.Int64(10)})
+	seeded, err := r.ids.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "users", Value: proto.Int64(20), Expected: proto.Int64(10)})
 	check(seeded, &idnodev1.SeedIdentityResponse{Value: 20, LogIndex: 5}, err)
 	got, err := r.ids.GetIdentity(ctx, &idnodev1.GetIdentityRequest{Name: "USERS"})
 	check(got, &idnodev1.GetIdentityResponse{Identity: &idnodev1.Identity{Name: "users", Value: 20}, LogIndex: 5}, err)
@@ -89,7 +89,7 @@ func TestIds(t *testing.T) {
 		t.Errorf("%v %v", again, err)
 	}
 	returned, err := r.ids.ReturnRange(ctx,
-		&idnodev1.ReturnRangeRequest{Tag: "orders", Low: 6, High: again.GetHigh(), Last: 10, Token: again.GetToken()})
+		&idnodev1.ReturnRangeRequest{Tag: "orders", Low: 6, High: again.GetHigh(), Last: proto.Int64(10), Token: again.GetToken()})
 	check(returned, &idnodev1.ReturnRangeResponse{Returned: true, Max: 10, LogIndex: 9}, err)
 	set, err := r.ids.SetHiLo(ctx, &idnodev1.SetHiLoRequest{Tag: "orders", Max: 100, Expected: 10})
 	check(set, &idnodev1.SetHiLoResponse{Max: 100, LogIndex: 10}, err)
@@ -141,7 +141,7 @@ func TestCluster(t *testing.T) {
 	if err != nil || leader.GetLeaderTag() != "B" {
 		t.Errorf("%v %v", leader, err)
 	}
-	updated, err := r.cluster.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "max-claims", Value: 7})
+	updated, err := r.cluster.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "max-claims", Value: proto.Int64(7)})
 	if err != nil || updated.GetSetting().GetValue() != 7 {
 		t.Errorf("%v %v", updated, err)
 	}

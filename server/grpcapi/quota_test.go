@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client/idnodev1"
 )
@@ -20,7 +21,7 @@ func TestQuotas(t *testing.T) {
 		}
 	}
 	seed := func(ctx context.Context, ids idnodev1.IdsServiceClient) error {
-		_, err := ids.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "second", Value: 5})
+		_, err := ids.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "second", Value: proto.Int64(5)})
 		return err
 	}
 	generate := func(r *idnodev1.GenerateRequest) call {
@@ -66,7 +67,7 @@ func TestQuotas(t *testing.T) {
 			ctx := bounded(t)
 			set := func(value int64) {
 				t.Helper()
-				if _, err := r.cluster.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: test.key, Value: value}); err != nil {
+				if _, err := r.cluster.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: test.key, Value: proto.Int64(value)}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -103,7 +104,7 @@ func countsOf(t *testing.T, r *rig) *idnodev1.StateCounts {
 func TestRequestWindowIsBounded(t *testing.T) {
 	r := serve(t, Config{}, nil)
 	ctx := bounded(t)
-	if _, err := r.cluster.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "request-window", Value: 2}); err != nil {
+	if _, err := r.cluster.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "request-window", Value: proto.Int64(2)}); err != nil {
 		t.Fatal(err)
 	}
 	next := func(id string, since *uint64) (*idnodev1.NextIdentityResponse, error) {

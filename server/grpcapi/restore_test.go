@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -185,7 +186,7 @@ func TestWhatALimitHasNoRoomForChangesNothing(t *testing.T) {
 		to := serve(t, Config{}, nil)
 		limit := func(value int64) {
 			t.Helper()
-			if _, err := to.cluster.UpdateSetting(t.Context(), &idnodev1.UpdateSettingRequest{Key: key, Value: value}); err != nil {
+			if _, err := to.cluster.UpdateSetting(t.Context(), &idnodev1.UpdateSettingRequest{Key: key, Value: proto.Int64(value)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -206,7 +207,7 @@ func TestWhatALimitHasNoRoomForChangesNothing(t *testing.T) {
 func TestARestoreIsJudgedBefore(t *testing.T) {
 	b, to := lostCluster(t), newCluster(t)
 	for key, value := range map[string]int64{"max-identities": 0, "max-hilos": 0} {
-		if _, err := to.cluster.UpdateSetting(t.Context(), &idnodev1.UpdateSettingRequest{Key: key, Value: value}); err != nil {
+		if _, err := to.cluster.UpdateSetting(t.Context(), &idnodev1.UpdateSettingRequest{Key: key, Value: proto.Int64(value)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/client/idnodev1"
@@ -65,12 +66,12 @@ func withExactHint(err error) error {
 func (a *api) returnRange(w http.ResponseWriter, r *http.Request, p *params) error {
 	req := &idnodev1.ReturnRangeRequest{
 		Database: r.PathValue("db"), Tag: p.needed(paramTag),
-		High: p.neededNumber("end"), Last: p.neededNumber("last"), RequestId: p.requestID(),
+		High: p.neededNumber("end"), Last: proto.Int64(p.neededNumber("last")), RequestId: p.requestID(),
 	}
 	if p.err != nil {
 		return p.err
 	}
-	if req.High >= 1 && req.Last >= 0 {
+	if req.High >= 1 && req.GetLast() >= 0 {
 		if _, err := a.service.ReturnRangeByHigh(r.Context(), req); err != nil {
 			return err
 		}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/service"
@@ -40,7 +42,7 @@ func (a *api) nextIdentity(w http.ResponseWriter, r *http.Request, p *params) er
 
 func (a *api) seedIdentity(w http.ResponseWriter, r *http.Request, p *params) error {
 	req := &idnodev1.SeedIdentityRequest{
-		Database: r.PathValue("db"), Name: withPipe(p.needed(paramName)), Value: p.neededNumber("value"),
+		Database: r.PathValue("db"), Name: withPipe(p.needed(paramName)), Value: proto.Int64(p.neededNumber("value")),
 		Force: p.flag("force"), RequestId: p.requestID(),
 	}
 	if p.err != nil {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/client/idnodev1"
 )
 
@@ -15,7 +17,7 @@ func TestAForgedReturnTakesNothingBack(t *testing.T) {
 	w := newWorld(t)
 	ids := idnodev1.NewIdsServiceClient(w.dial())
 	overGRPC := func(tag, id string) {
-		req := &idnodev1.ReturnRangeRequest{Tag: tag, Low: 1, High: 32, Last: 7, WithoutToken: true}
+		req := &idnodev1.ReturnRangeRequest{Tag: tag, Low: 1, High: 32, Last: proto.Int64(7), WithoutToken: true}
 		if id != "" {
 			req.RequestId = &idnodev1.RequestId{Id: id}
 		}

@@ -63,7 +63,7 @@ func TestANodeThatNobodyGuards(t *testing.T) {
 		t.Fatalf("with roles: %v", err)
 	}
 	var refused *apierror.Error
-	if _, err := n.service.SetRoles(ops, &idnodev1.SetRolesRequest{}); !errors.As(err, &refused) ||
+	if _, err := n.service.SetRoles(ops, &idnodev1.SetRolesRequest{Table: &idnodev1.RoleTable{}}); !errors.As(err, &refused) ||
 		refused.Reason != apierror.ReasonInvalidRoles {
 		t.Errorf("the roles can be taken away where there are no administrators: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
@@ -75,7 +76,7 @@ func TestWhatIsRecorded(t *testing.T) {
 	n, a := newAuditedNode(t)
 	ctx := as("ops")
 	seed := func(value int64, force bool) uint64 {
-		res, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "Orders", Value: value, Force: force})
+		res, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "Orders", Value: proto.Int64(value), Force: force})
 		if err != nil {
 			t.Fatal(err)
 		}

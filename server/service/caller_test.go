@@ -79,15 +79,17 @@ var useCases = map[string]struct {
 		return err
 	}},
 	"return": {rights.Ranges, func(ctx context.Context, n node) error {
-		_, err := n.ReturnRange(ctx, &idnodev1.ReturnRangeRequest{Database: "shop", Tag: "orders", Low: 1, High: 9, Last: 3, WithoutToken: true})
+		_, err := n.ReturnRange(ctx, &idnodev1.ReturnRangeRequest{
+			Database: "shop", Tag: "orders", Low: 1, High: 9, Last: proto.Int64(3), WithoutToken: true,
+		})
 		return err
 	}},
 	"seed": {rights.Seed, func(ctx context.Context, n node) error {
-		_, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Database: "shop", Name: "orders", Value: 100})
+		_, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Database: "shop", Name: "orders", Value: proto.Int64(100)})
 		return err
 	}},
 	"seed by force": {rights.Seed | rights.Force, func(ctx context.Context, n node) error {
-		_, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Database: "shop", Name: "orders", Value: 100, Force: true})
+		_, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Database: "shop", Name: "orders", Value: proto.Int64(100), Force: true})
 		return err
 	}},
 	"hilo": {rights.Seed, func(ctx context.Context, n node) error {
@@ -103,7 +105,7 @@ var useCases = map[string]struct {
 		return err
 	}},
 	"evict": {rights.Delete, func(ctx context.Context, n node) error {
-		_, err := n.EvictWorker(ctx, &idnodev1.EvictWorkerRequest{Database: "shop", Pool: "orders-pool"})
+		_, err := n.EvictWorker(ctx, &idnodev1.EvictWorkerRequest{Database: "shop", Pool: "orders-pool", Worker: proto.Int32(0)})
 		return err
 	}},
 	"delete": {rights.Delete, func(ctx context.Context, n node) error {
@@ -159,7 +161,7 @@ var useCases = map[string]struct {
 		return err
 	}},
 	"setting": {rights.Cluster, func(ctx context.Context, n node) error {
-		_, err := n.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "max-claims", Value: 7})
+		_, err := n.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "max-claims", Value: proto.Int64(7)})
 		return err
 	}},
 	"create join token": {rights.Cluster, func(ctx context.Context, n node) error {
@@ -358,7 +360,7 @@ func TestARequestIDIsItsPrincipals(t *testing.T) {
 		}
 	}
 	seed := func(who string, value int64) error {
-		_, err := n.SeedIdentity(as(who), &idnodev1.SeedIdentityRequest{Name: "v", Value: value, RequestId: &idnodev1.RequestId{Id: "s"}})
+		_, err := n.SeedIdentity(as(who), &idnodev1.SeedIdentityRequest{Name: "v", Value: &value, RequestId: &idnodev1.RequestId{Id: "s"}})
 		return err
 	}
 	if err := errors.Join(seed("dns:shop", 10), seed("dns:till", 20)); err != nil {
@@ -423,6 +425,12 @@ func TestRolesAreFolded(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{Table: Roles{Roles: []rights.Role{shop(rights.Cluster)}}.Message()})
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidRoles, "table")
+	_, err = n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{})
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidRoles, "table")
+	unsaid := Roles{Roles: []rights.Role{everything(), shop(rights.Read)}}.Message()
+	unsaid.Roles[1].Grants = []*idnodev1.RoleGrant{{Database: "shop", Prefix: "orders", Rights: []idnodev1.Right{idnodev1.Right_RIGHT_READ}}}
+	_, err = n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{Table: unsaid})
 	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidRoles, "table")
 	_, err = n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{Table: Roles{Roles: []rights.Role{{Name: "x"}}}.Message()})
 	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidRoles, "table")

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/client/idnodev1"
 )
 
@@ -92,11 +94,11 @@ func TestAProposalNeedsNoTimer(t *testing.T) {
 			return err
 		}},
 		"returned range": {call: func() error {
-			_, err := n.ReturnRange(callers, &idnodev1.ReturnRangeRequest{Tag: "users", Low: 1, High: 9, Last: 3, WithoutToken: true})
+			_, err := n.ReturnRange(callers, &idnodev1.ReturnRangeRequest{Tag: "users", Low: 1, High: 9, Last: proto.Int64(3), WithoutToken: true})
 			return err
 		}},
 		"range returned by its last number": {call: func() error {
-			_, err := n.ReturnRangeByHigh(callers, &idnodev1.ReturnRangeRequest{Tag: "users", High: 9, Last: 3})
+			_, err := n.ReturnRangeByHigh(callers, &idnodev1.ReturnRangeRequest{Tag: "users", High: 9, Last: proto.Int64(3)})
 			return err
 		}},
 		"claim": {call: func() error {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/server/apierror"
@@ -84,7 +86,8 @@ func TestReleaseUnderAnotherSeparator(t *testing.T) {
 	if _, err := n.GetHiLo(ctx, &idnodev1.GetHiLoRequest{Tag: "a/"}); err != nil {
 		t.Errorf("get: %v", err)
 	}
-	ret, err := n.ReturnRange(ctx, &idnodev1.ReturnRangeRequest{Tag: "a/", Low: rng.Low, High: rng.High, Last: 1, Token: rng.Token[:]})
+	back := &idnodev1.ReturnRangeRequest{Tag: "a/", Low: rng.Low, High: rng.High, Last: proto.Int64(1), Token: rng.Token[:]}
+	ret, err := n.ReturnRange(ctx, back)
 	if err != nil || !ret.Returned {
 		t.Errorf("return: %+v %v", ret, err)
 	}

@@ -20,6 +20,7 @@ import (
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/admission"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/reserve"
 )
 
@@ -340,6 +341,9 @@ func (m *members) SetWatcher(ctx context.Context, req *idnodev1.SetWatcherReques
 }
 
 func (m *members) setWatcher(ctx context.Context, req *idnodev1.SetWatcherRequest) (*idnodev1.SetWatcherResponse, error) {
+	if req.Watcher == nil {
+		return nil, apierror.Invalid(apierror.ReasonInvalidRequest, "watcher", "whether the member is a watcher is missing")
+	}
 	tag, watcher, force := req.GetTag(), req.GetWatcher(), req.GetForce()
 	record := audit.Record{Event: audit.EventSetWatcher, Name: tag, Force: force}
 	index, err := m.changeMember(ctx, record, recordedWatcher{watcher}, func(principal *string) (uint64, error) {

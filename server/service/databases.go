@@ -14,6 +14,7 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/admission"
+	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/etags"
 	"github.com/idnode/idnode/server/reserve"
 )
@@ -45,6 +46,10 @@ func (d *databases) DeleteDatabase(ctx context.Context, req *idnodev1.DeleteData
 }
 
 func (d *databases) deleteDatabase(ctx context.Context, req *idnodev1.DeleteDatabaseRequest) (*idnodev1.DeleteDatabaseResponse, error) {
+	if req.GetDatabase() == "" {
+		return nil, apierror.Invalid(apierror.ReasonInvalidDatabase, "database", "the database to delete is missing; %q names the default one",
+			docid.DefaultDatabase)
+	}
 	database, err := databaseKey(req.GetDatabase())
 	if err != nil {
 		return nil, err

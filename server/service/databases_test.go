@@ -43,6 +43,19 @@ func TestDatabases(t *testing.T) {
 	wantError(t, err, apierror.CodeUnavailable, apierror.ReasonNoQuorum, "")
 }
 
+// TestDeleteDatabaseIsNamed: a request without a name deletes nothing, and the default database is deleted by its own.
+func TestDeleteDatabaseIsNamed(t *testing.T) {
+	n := newNode(t, newWorld(t), nil)
+	if err := callNext(&idnodev1.NextIdentityRequest{Name: "u"})(n); err != nil {
+		t.Fatal(err)
+	}
+	_, err := n.DeleteDatabase(t.Context(), &idnodev1.DeleteDatabaseRequest{})
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidDatabase, "database")
+	if res, err := n.DeleteDatabase(t.Context(), &idnodev1.DeleteDatabaseRequest{Database: "default"}); err != nil || res.GetNames() != 1 {
+		t.Errorf("%v, %v", res, err)
+	}
+}
+
 // TestOwnEtags: counters come by database, page by page.
 func TestOwnEtags(t *testing.T) {
 	all := []etags.Progress{

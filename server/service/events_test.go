@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client/docid"
 	"github.com/idnode/idnode/client/idnodev1"
@@ -63,8 +64,9 @@ func TestEvents(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _ = n.ReturnRange(ctx, &idnodev1.ReturnRangeRequest{Tag: "orders", Low: r.Low, High: r.High, Last: r.Low + 1, Token: r.Token[:]})
-			_, _ = n.ReturnRange(ctx, &idnodev1.ReturnRangeRequest{Tag: "orders", Low: r.Low, High: r.High, Last: r.Low + 1, Token: r.Token[:]})
+			back := &idnodev1.ReturnRangeRequest{Tag: "orders", Low: r.Low, High: r.High, Last: proto.Int64(r.Low + 1), Token: r.Token[:]}
+			_, _ = n.ReturnRange(ctx, back)
+			_, _ = n.ReturnRange(ctx, back)
 		}, []string{"default: a range of 32", "default: 32 of hilo orders", "default: 30 came back"}},
 		{"a claim, twice", func() {
 			_, _ = n.Claim(ctx, &idnodev1.ClaimRequest{Id: "users/oren"})

@@ -24,11 +24,11 @@ var withRequestID = []proto.Message{
 	&idnodev1.GenerateRequest{Template: "u|"},
 	&idnodev1.GenerateRequest{Template: "u/x", Claim: true},
 	&idnodev1.NextIdentityRequest{Name: "u"},
-	&idnodev1.SeedIdentityRequest{Name: "u", Value: 3},
+	&idnodev1.SeedIdentityRequest{Name: "u", Value: proto.Int64(3)},
 	&idnodev1.DeleteIdentityRequest{Name: "d"},
 	&idnodev1.NextRangeRequest{Tag: "u", LastRangeAt: timestamppb.New(oneTime)},
-	&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 9, Last: 3, Token: []byte("12345678")},
-	&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 9, Last: 3, WithoutToken: true},
+	&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 9, Last: proto.Int64(3), Token: []byte("12345678")},
+	&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 9, Last: proto.Int64(3), WithoutToken: true},
 	&idnodev1.SetHiLoRequest{Tag: "u", Max: 7},
 	&idnodev1.ClaimRequest{Id: "u/y"},
 	&idnodev1.ReleaseRequest{Id: "c/x"},
@@ -57,7 +57,7 @@ func newRequester(t *testing.T) requester {
 		}
 		return true
 	})
-	_, seeded := c.n.SeedIdentity(as("ops"), &idnodev1.SeedIdentityRequest{Name: "d", Value: 3})
+	_, seeded := c.n.SeedIdentity(as("ops"), &idnodev1.SeedIdentityRequest{Name: "d", Value: proto.Int64(3)})
 	_, claimed := c.n.Claim(as("ops"), &idnodev1.ClaimRequest{Id: "c/x"})
 	_, defined := c.n.DefinePool(as("ops"), &idnodev1.DefinePoolRequest{Name: "p"})
 	if err := errors.Join(seeded, claimed, defined); err != nil {

@@ -288,6 +288,8 @@ func checkReturned(req *idnodev1.ReturnRangeRequest) error {
 	switch {
 	case req.GetHigh() < 1:
 		return apierror.Invalid(apierror.ReasonInvalidHigh, "high", "the last number of the range %d is below 1", req.GetHigh())
+	case req.Last == nil:
+		return apierror.Invalid(apierror.ReasonInvalidLast, "last", "the last number used is missing")
 	case req.GetLast() < 0:
 		return apierror.Invalid(apierror.ReasonInvalidLast, "last", "the last number used %d is negative", req.GetLast())
 	}

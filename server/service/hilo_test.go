@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/client/idnodev1"
@@ -45,7 +46,7 @@ func TestHiLo(t *testing.T) {
 
 	ret := func(low, high, last int64, token []byte) *idnodev1.ReturnRangeResponse {
 		t.Helper()
-		res, err := n.ReturnRange(ctx, &idnodev1.ReturnRangeRequest{Tag: "users", Low: low, High: high, Last: last, Token: token})
+		res, err := n.ReturnRange(ctx, &idnodev1.ReturnRangeRequest{Tag: "users", Low: low, High: high, Last: proto.Int64(last), Token: token})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +68,7 @@ func TestHiLo(t *testing.T) {
 	if err != nil || third.Low != 41 || third.Size != 10 {
 		t.Fatalf("%+v %v", third, err)
 	}
-	res, err := n.ReturnRangeByHigh(ctx, &idnodev1.ReturnRangeRequest{Tag: "users", High: third.High, Last: 45})
+	res, err := n.ReturnRangeByHigh(ctx, &idnodev1.ReturnRangeRequest{Tag: "users", High: third.High, Last: proto.Int64(45)})
 	if err != nil || !res.Returned || res.Max != 45 {
 		t.Errorf("a return as HTTP makes it: %+v %v", res, err)
 	}
@@ -146,24 +147,34 @@ func TestHiLoLimits(t *testing.T) {
 			"range request id", callRange(&idnodev1.NextRangeRequest{Tag: "u", RequestId: &idnodev1.RequestId{}}),
 			apierror.ReasonInvalidRequestID, "request_id",
 		},
-		{"return: tag", callReturn(&idnodev1.ReturnRangeRequest{Low: 1, High: 2}), apierror.ReasonInvalidTag, "tag"},
-		{"return: low", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", High: 2}), apierror.ReasonInvalidLow, "low"},
-		{"return: high", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1}), apierror.ReasonInvalidHigh, "high"},
+		{"return: tag", callReturn(&idnodev1.ReturnRangeRequest{Low: 1, High: 2, Last: proto.Int64(0)}), apierror.ReasonInvalidTag, "tag"},
+		{"return: low", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", High: 2, Last: proto.Int64(0)}), apierror.ReasonInvalidLow, "low"},
+		{"return: high", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, Last: proto.Int64(0)}), apierror.ReasonInvalidHigh, "high"},
 		{
-			"return: token missing", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: 1}), apierror.ReasonInvalidToken,
-			"token",
+			"return: token missing", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: proto.Int64(1)}),
+			apierror.ReasonInvalidToken, "token",
 		},
 		{
 			"return: token without token",
-			callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: 1, Token: make([]byte, 8), WithoutToken: true}),
+			callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: proto.Int64(1), Token: make([]byte, 8), WithoutToken: true}),
 			apierror.ReasonInvalidToken, "token",
 		},
-		{"return: last", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: -1}), apierror.ReasonInvalidLast, "last"},
 		{
-			"return: token", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Token: make([]byte, 7)}),
+			"return: no last", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Token: make([]byte, 8)}),
+			apierror.ReasonInvalidLast, "last",
+		},
+		{
+			"return: last", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: proto.Int64(-1)}),
+			apierror.ReasonInvalidLast, "last",
+		},
+		{
+			"return: token", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Token: make([]byte, 7), Last: proto.Int64(0)}),
 			apierror.ReasonInvalidToken, "token",
 		},
-		{"return: unknown tag", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Token: make([]byte, 8)}), "", ""},
+		{
+			"return: unknown tag",
+			callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Token: make([]byte, 8), Last: proto.Int64(0)}), "", "",
+		},
 		{"set: tag", callSet(&idnodev1.SetHiLoRequest{Tag: "u/", Max: 1}), apierror.ReasonInvalidTag, "tag"},
 		{"set: expected", callSet(&idnodev1.SetHiLoRequest{Tag: "u", Expected: -1}), apierror.ReasonInvalidExpected, "expected"},
 		{"set: max", callSet(&idnodev1.SetHiLoRequest{Tag: "u", Max: -1}), apierror.ReasonInvalidMax, "max"},

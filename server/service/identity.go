@@ -120,6 +120,9 @@ func (i *identities) seedIdentity(ctx context.Context, req *idnodev1.SeedIdentit
 	if err != nil {
 		return nil, err
 	}
+	if req.Value == nil {
+		return nil, apierror.Invalid(apierror.ReasonInvalidRequest, "value", "the new last used value is missing")
+	}
 	need := withForce(i.toRaise(i.raisedBy(req, database, name)), req.GetForce())
 	what := admission.Target{Kind: admission.TargetIdentity, Database: database, Name: name}
 	e, err := i.prepare(ctx, req.GetRequestId(), need, what, 1, func() fingerprint {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/idnode/idnode/client/idnodev1"
@@ -36,14 +37,14 @@ func TestIdentity(t *testing.T) {
 	same(t, next("users", 0), []*idnodev1.ValueBlock{{First: 1, Last: 1}})
 	same(t, next("Users|", 10), []*idnodev1.ValueBlock{{First: 2, Last: 11}})
 
-	seeded, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "users", Value: 5})
+	seeded, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "users", Value: proto.Int64(5)})
 	if err != nil || seeded.Value != 11 {
 		t.Errorf("a lower seed: %+v %v", seeded, err)
 	}
 	wrong := int64(12)
-	_, err = n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "users", Value: 50, Expected: &wrong})
+	_, err = n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "users", Value: proto.Int64(50), Expected: &wrong})
 	wantError(t, err, apierror.CodeAborted, apierror.ReasonConcurrency, "expected")
-	seeded, err = n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "users", Value: -3, Force: true})
+	seeded, err = n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "users", Value: proto.Int64(-3), Force: true})
 	if err != nil || seeded.Value != -3 {
 		t.Errorf("a forced seed: %+v %v", seeded, err)
 	}
@@ -52,7 +53,7 @@ func TestIdentity(t *testing.T) {
 		t.Errorf("get: %+v %v", got, err)
 	}
 
-	if _, err = n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "users", Value: 40}); err != nil {
+	if _, err = n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "users", Value: proto.Int64(40)}); err != nil {
 		t.Fatal(err)
 	}
 	deleted, err := n.DeleteIdentity(ctx, &idnodev1.DeleteIdentityRequest{Name: "users|"})
@@ -73,7 +74,7 @@ func TestIdentity(t *testing.T) {
 func TestIdentityExhausted(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
 	ctx := context.Background()
-	if _, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "u", Value: math.MaxInt64 - 2}); err != nil {
+	if _, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "u", Value: proto.Int64(math.MaxInt64 - 2)}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := n.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "u", Count: 3})
@@ -103,14 +104,15 @@ func TestIdentityLimits(t *testing.T) {
 			"next: request id", callNext(&idnodev1.NextIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{}}),
 			apierror.ReasonInvalidRequestID, "request_id",
 		},
-		{"seed: name", callSeed(&idnodev1.SeedIdentityRequest{Name: `a\b`}), apierror.ReasonInvalidName, "name"},
+		{"seed: name", callSeed(&idnodev1.SeedIdentityRequest{Name: `a\b`, Value: proto.Int64(0)}), apierror.ReasonInvalidName, "name"},
+		{"seed: no value", callSeed(&idnodev1.SeedIdentityRequest{Name: "u", Force: true}), apierror.ReasonInvalidRequest, "value"},
 		{"seed: database", callSeed(&idnodev1.SeedIdentityRequest{Name: "u", Database: "a b"}), apierror.ReasonInvalidDatabase, "database"},
 		{
-			"seed: request id", callSeed(&idnodev1.SeedIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: long}}),
+			"seed: request id", callSeed(&idnodev1.SeedIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: long}, Value: proto.Int64(0)}),
 			apierror.ReasonInvalidRequestID, "request_id",
 		},
-		{"seed: greatest", callSeed(&idnodev1.SeedIdentityRequest{Name: "u", Value: math.MaxInt64}), "", ""},
-		{"seed: least", callSeed(&idnodev1.SeedIdentityRequest{Name: "u", Value: math.MinInt64, Force: true}), "", ""},
+		{"seed: greatest", callSeed(&idnodev1.SeedIdentityRequest{Name: "u", Value: proto.Int64(math.MaxInt64)}), "", ""},
+		{"seed: least", callSeed(&idnodev1.SeedIdentityRequest{Name: "u", Value: proto.Int64(math.MinInt64), Force: true}), "", ""},
 		{"delete: name", callDelete(&idnodev1.DeleteIdentityRequest{Name: "||"}), apierror.ReasonInvalidName, "name"},
 		{
 			"delete: request id", callDelete(&idnodev1.DeleteIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{}}),

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/server/apierror"
@@ -30,7 +32,7 @@ var makers = map[string]func(ctx context.Context, n node, name string) error{
 		return err
 	},
 	"seed": func(ctx context.Context, n node, name string) error {
-		_, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: name, Value: 1})
+		_, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: name, Value: proto.Int64(1)})
 		return err
 	},
 	"range": func(ctx context.Context, n node, name string) error {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/hilo"
@@ -116,7 +118,7 @@ func TestClaimsOfACaller(t *testing.T) {
 		case 1:
 			_, err = n.Generate(as("shop"), &idnodev1.GenerateRequest{Template: id, Claim: true})
 		case 2:
-			_, err = n.SeedIdentity(as("shop"), &idnodev1.SeedIdentityRequest{Name: id, Value: 1})
+			_, err = n.SeedIdentity(as("shop"), &idnodev1.SeedIdentityRequest{Name: id, Value: proto.Int64(1)})
 		default:
 			_, err = n.SetHiLo(as("shop"), &idnodev1.SetHiLoRequest{Tag: id, Max: 32})
 		}
@@ -147,7 +149,7 @@ func TestNumbersGivenBack(t *testing.T) {
 	giveBack := func(r *idnodev1.NextRangeResponse, last int64) {
 		t.Helper()
 		res, err := n.ReturnRange(ctx, &idnodev1.ReturnRangeRequest{
-			Tag: "orders", Low: r.Low, High: r.High, Last: last, Token: r.Token[:],
+			Tag: "orders", Low: r.Low, High: r.High, Last: proto.Int64(last), Token: r.Token[:],
 			RequestId: &idnodev1.RequestId{Id: "return" + strconv.FormatInt(r.High, 10)},
 		})
 		if err != nil || !res.Returned {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/backup"
 	"github.com/idnode/idnode/client/idnodev1"
@@ -64,7 +66,7 @@ func TestEachDatabaseIsMergedByItself(t *testing.T) {
 	if err != nil || res.GetUnchanged() != 1 || len(res.GetConflicts()) != 1 || res.GetConflicts()[0].GetDatabase() != "a" {
 		t.Fatalf("%v, %v", res, err)
 	}
-	if _, err := s.UpdateSetting(t.Context(), &idnodev1.UpdateSettingRequest{Key: "max-databases", Value: 3}); err != nil {
+	if _, err := s.UpdateSetting(t.Context(), &idnodev1.UpdateSettingRequest{Key: "max-databases", Value: proto.Int64(3)}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = s.MergeCounters(t.Context(), mergeIn(claim("c", "x"), claim("d", "x"), claim("a", "y")))

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/server/apierror"
 )
@@ -23,7 +25,7 @@ func TestNewNamesWithControlCharacters(t *testing.T) {
 			return err
 		}},
 		"seed": {apierror.ReasonInvalidName, "name", func(n string) error {
-			_, err := s.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: n, Value: 5})
+			_, err := s.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: n, Value: proto.Int64(5)})
 			return err
 		}},
 		"template": {apierror.ReasonInvalidID, "template", func(n string) error {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/hilo"
@@ -29,23 +31,23 @@ func TestRaisesBeyondADistanceAreForAdministrators(t *testing.T) {
 			return err
 		}
 	}
-	stands, lower := int64(100), int64(-9)
+	stands, lower, tooFar := int64(100), int64(-9), int64(101+hilo.MaxAhead)
 	for name, tt := range map[string]struct {
 		raise func(context.Context, node) error
 		far   bool
 	}{
-		"a seed":                            {seed(&idnodev1.SeedIdentityRequest{Value: 100 + hilo.MaxAhead}), false},
-		"a seed too far":                    {seed(&idnodev1.SeedIdentityRequest{Value: 101 + hilo.MaxAhead}), true},
-		"a seed to the end":                 {seed(&idnodev1.SeedIdentityRequest{Value: math.MaxInt64}), true},
-		"a seed from an expected value":     {seed(&idnodev1.SeedIdentityRequest{Value: 101 + hilo.MaxAhead, Expected: &stands}), true},
-		"a seed from one that is not there": {seed(&idnodev1.SeedIdentityRequest{Value: math.MaxInt64, Expected: &lower}), true},
-		"a seed that lowers nothing":        {seed(&idnodev1.SeedIdentityRequest{Value: math.MinInt64}), false},
+		"a seed":                            {seed(&idnodev1.SeedIdentityRequest{Value: proto.Int64(100 + hilo.MaxAhead)}), false},
+		"a seed too far":                    {seed(&idnodev1.SeedIdentityRequest{Value: &tooFar}), true},
+		"a seed to the end":                 {seed(&idnodev1.SeedIdentityRequest{Value: proto.Int64(math.MaxInt64)}), true},
+		"a seed from an expected value":     {seed(&idnodev1.SeedIdentityRequest{Value: &tooFar, Expected: &stands}), true},
+		"a seed from one that is not there": {seed(&idnodev1.SeedIdentityRequest{Value: proto.Int64(math.MaxInt64), Expected: &lower}), true},
+		"a seed that lowers nothing":        {seed(&idnodev1.SeedIdentityRequest{Value: proto.Int64(math.MinInt64)}), false},
 		"a set":                             {set(100, 100+hilo.MaxAhead), false},
 		"a set too far":                     {set(100, 101+hilo.MaxAhead), true},
 		"a set to the end":                  {set(100, math.MaxInt64), true},
 	} {
 		n := newNode(t, newWorld(t), func(c *Config) { c.Guarded, c.Admins = true, []string{"ops"} })
-		if err := seed(&idnodev1.SeedIdentityRequest{Value: stands})(as("shop"), n); err != nil {
+		if err := seed(&idnodev1.SeedIdentityRequest{Value: &stands})(as("shop"), n); err != nil {
 			t.Fatal(err)
 		}
 		if err := set(0, stands)(as("shop"), n); err != nil {

@@ -51,14 +51,14 @@ func TestRetry(t *testing.T) {
 		},
 		"seed": func(n node, db string, retry bool) (any, error) {
 			return n.SeedIdentity(context.Background(),
-				&idnodev1.SeedIdentityRequest{Database: db, Name: "u", Value: 9, Expected: &expected, RequestId: id(retry)})
+				&idnodev1.SeedIdentityRequest{Database: db, Name: "u", Value: proto.Int64(9), Expected: &expected, RequestId: id(retry)})
 		},
 		"next range": func(n node, db string, retry bool) (any, error) {
 			return n.NextRange(context.Background(), &idnodev1.NextRangeRequest{Database: db, Tag: "u", RequestId: id(retry)})
 		},
 		"return": func(n node, db string, retry bool) (any, error) {
 			return n.ReturnRange(context.Background(),
-				&idnodev1.ReturnRangeRequest{Database: db, Tag: "u", Low: 1, High: 9, Last: 3, WithoutToken: true, RequestId: id(retry)})
+				&idnodev1.ReturnRangeRequest{Database: db, Tag: "u", Low: 1, High: 9, Last: proto.Int64(3), WithoutToken: true, RequestId: id(retry)})
 		},
 		"set": func(n node, db string, retry bool) (any, error) {
 			return n.SetHiLo(context.Background(), &idnodev1.SetHiLoRequest{Database: db, Tag: "u", Max: 7, RequestId: id(retry)})
@@ -93,7 +93,7 @@ func TestRetry(t *testing.T) {
 func TestRetryOfDelete(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
 	ctx := context.Background()
-	if _, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "u", Value: 3}); err != nil {
+	if _, err := n.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "u", Value: proto.Int64(3)}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := n.Claim(ctx, &idnodev1.ClaimRequest{Id: "u/9"}); err != nil {
@@ -118,7 +118,7 @@ func TestRetryBeyondTheWindow(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)
 	ctx := context.Background()
-	if _, err := n.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "request-window", Value: 2}); err != nil {
+	if _, err := n.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "request-window", Value: proto.Int64(2)}); err != nil {
 		t.Fatal(err)
 	}
 	since := w.State.AppliedIndex()
@@ -150,7 +150,7 @@ func TestFirstTryThatIsHeldUp(t *testing.T) {
 			return errs[0]
 		},
 		"seed": func(n node, id *idnodev1.RequestId) error {
-			return callSeed(&idnodev1.SeedIdentityRequest{Name: "u", Value: 9, RequestId: id})(n)
+			return callSeed(&idnodev1.SeedIdentityRequest{Name: "u", Value: proto.Int64(9), RequestId: id})(n)
 		},
 		"delete": func(n node, id *idnodev1.RequestId) error {
 			return callDelete(&idnodev1.DeleteIdentityRequest{Name: "d", RequestId: id})(n)
@@ -159,7 +159,7 @@ func TestFirstTryThatIsHeldUp(t *testing.T) {
 			return callRange(&idnodev1.NextRangeRequest{Tag: "u", RequestId: id})(n)
 		},
 		"return": func(n node, id *idnodev1.RequestId) error {
-			return callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, WithoutToken: true, RequestId: id})(n)
+			return callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, WithoutToken: true, RequestId: id, Last: proto.Int64(0)})(n)
 		},
 		"set": func(n node, id *idnodev1.RequestId) error {
 			return callSet(&idnodev1.SetHiLoRequest{Tag: "u", RequestId: id})(n)
@@ -187,9 +187,9 @@ func TestFirstTryThatIsHeldUp(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err := n.UpdateSetting(context.Background(), &idnodev1.UpdateSettingRequest{Key: "request-window", Value: 1})
+			_, err := n.UpdateSetting(context.Background(), &idnodev1.UpdateSettingRequest{Key: "request-window", Value: proto.Int64(1)})
 			must(err)
-			must(callSeed(&idnodev1.SeedIdentityRequest{Name: "d", Value: 3})(n))
+			must(callSeed(&idnodev1.SeedIdentityRequest{Name: "d", Value: proto.Int64(3)})(n))
 			_, err = n.Claim(context.Background(), &idnodev1.ClaimRequest{Id: "c/1"})
 			must(err)
 			since := w.State.AppliedIndex()
@@ -232,7 +232,8 @@ func TestFirstTryOnANodeThatIsBehind(t *testing.T) {
 	n, started := newNode(t, w, nil), newNode(t, w, func(c *Config) {
 		c.State, c.CaughtUp = staleRetry{c.State, &behind}, func() bool { return !behind.Load() }
 	})
-	if _, err := n.UpdateSetting(context.Background(), &idnodev1.UpdateSettingRequest{Key: "request-window", Value: 1}); err != nil {
+	window := &idnodev1.UpdateSettingRequest{Key: "request-window", Value: proto.Int64(1)}
+	if _, err := n.UpdateSetting(context.Background(), window); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"r", "other"} {
@@ -278,7 +279,7 @@ func TestAnswerLost(t *testing.T) {
 // TestTheRequestIDOfABlock: only the call for all of its values may have it.
 func TestTheRequestIDOfABlock(t *testing.T) {
 	n := newNode(t, newWorld(t), nil)
-	id := &idnodev1.RequestId{Id: "block.c0ffee.3"}
+	id, none := &idnodev1.RequestId{Id: "block.c0ffee.3"}, int64(0)
 	if res, err := n.NextIdentity(context.Background(), &idnodev1.NextIdentityRequest{Name: "u", Count: 3, RequestId: id}); err != nil ||
 		res.Blocks[0].Last != 3 {
 		t.Fatalf("%+v %v", res, err)
@@ -287,7 +288,7 @@ func TestTheRequestIDOfABlock(t *testing.T) {
 		"one value":    callNext(&idnodev1.NextIdentityRequest{Name: "u", RequestId: id}),
 		"two values":   callNext(&idnodev1.NextIdentityRequest{Name: "u", Count: 2, RequestId: id}),
 		"a place":      callNext(&idnodev1.NextIdentityRequest{Name: "u", Count: 3, RequestId: &idnodev1.RequestId{Id: id.Id + ".3"}}),
-		"no values":    callSeed(&idnodev1.SeedIdentityRequest{Name: "u", RequestId: &idnodev1.RequestId{Id: "block.c0ffee.0"}}),
+		"no values":    callSeed(&idnodev1.SeedIdentityRequest{Name: "u", Value: &none, RequestId: &idnodev1.RequestId{Id: "block.c0ffee.0"}}),
 		"another call": callRange(&idnodev1.NextRangeRequest{Tag: "u", RequestId: id}),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -335,9 +336,10 @@ func TestUnknownResult(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, func(c *Config) { c.Proposer = oddProposer{} })
 	calls := []func(node) error{
-		callNext(&idnodev1.NextIdentityRequest{Name: "u"}), callSeed(&idnodev1.SeedIdentityRequest{Name: "u"}),
+		callNext(&idnodev1.NextIdentityRequest{Name: "u"}), callSeed(&idnodev1.SeedIdentityRequest{Name: "u", Value: proto.Int64(0)}),
 		callDelete(&idnodev1.DeleteIdentityRequest{Name: "u"}), callRange(&idnodev1.NextRangeRequest{Tag: "u"}),
-		callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, WithoutToken: true}), callSet(&idnodev1.SetHiLoRequest{Tag: "u"}),
+		callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, WithoutToken: true, Last: proto.Int64(0)}),
+		callSet(&idnodev1.SetHiLoRequest{Tag: "u"}),
 	}
 	for i, call := range calls {
 		var e *apierror.Error

@@ -59,6 +59,12 @@ func (r *roles) setRoles(ctx context.Context, req *idnodev1.SetRolesRequest) (*i
 	if err := r.Authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return nil, err
 	}
+	if req.GetTable() == nil {
+		return nil, invalidRoles(errors.New("the table of roles is missing"))
+	}
+	if err := saysBoundaries(req.GetTable()); err != nil {
+		return nil, invalidRoles(err)
+	}
 	to := RolesOf(req.GetTable())
 	table, err := encodeRoles(to)
 	if err != nil {
@@ -141,6 +147,18 @@ func encodeRoles(r Roles) ([]byte, error) {
 	return data, nil
 }
 
+// saysBoundaries refuses a table with a prefix of which it is not said whether it stands for orders2 too.
+func saysBoundaries(m *idnodev1.RoleTable) error {
+	for _, r := range m.GetRoles() {
+		for _, g := range r.GetGrants() {
+			if g.Boundary == nil && !rights.EndsAtBoundary(g.GetPrefix()) {
+				return fmt.Errorf("role %.80q: the prefix %.80q is of %[2]s2 too, unless boundary is true: say which", r.GetName(), g.GetPrefix())
+			}
+		}
+	}
+	return nil
+}
+
 func invalidRoles(err error) error {
 	return apierror.Invalid(apierror.ReasonInvalidRoles, "table", "%v", err)
 }
@@ -187,7 +205,10 @@ func (roles Roles) Message() *idnodev1.RoleTable {
 	for _, role := range roles.Roles {
 		r := &idnodev1.AccessRole{Name: role.Name, Principals: role.Principals}
 		for _, g := range role.Grants {
-			grant := &idnodev1.RoleGrant{Database: g.Database, Prefix: g.Prefix, Boundary: g.Boundary, Name: g.Name}
+			grant := &idnodev1.RoleGrant{Database: g.Database, Prefix: g.Prefix, Name: g.Name}
+			if !rights.EndsAtBoundary(g.Prefix) {
+				grant.Boundary = &g.Boundary
+			}
 			for _, right := range g.Rights.List() {
 				grant.Rights = append(grant.Rights, apiRight(right))
 			}

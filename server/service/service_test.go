@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
@@ -162,7 +164,7 @@ func TestClusterCalls(t *testing.T) {
 	}
 	for _, watcher := range []bool{true, false} {
 		want := fmt.Sprintf("remove B by force, a watcher: %t", watcher)
-		res, err := n.SetWatcher(ctx, &idnodev1.SetWatcherRequest{Tag: "B", Watcher: watcher, Force: true})
+		res, err := n.SetWatcher(ctx, &idnodev1.SetWatcherRequest{Tag: "B", Watcher: proto.Bool(watcher), Force: true})
 		if err != nil || res.LogIndex != 7 || n.cluster.asked != want {
 			t.Errorf("%v %v, asked %q", res, err, n.cluster.asked)
 		}
@@ -174,8 +176,10 @@ func TestClusterCalls(t *testing.T) {
 	n.cluster.asked = ""
 	_, err := n.RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: "RAFT"})
 	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidNodeTag, "tag")
-	_, err = n.SetWatcher(ctx, &idnodev1.SetWatcherRequest{})
+	_, err = n.SetWatcher(ctx, &idnodev1.SetWatcherRequest{Watcher: proto.Bool(false)})
 	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidNodeTag, "tag")
+	_, err = n.SetWatcher(ctx, &idnodev1.SetWatcherRequest{Tag: "B"})
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidRequest, "watcher")
 	_, err = n.TransferLeadership(ctx, &idnodev1.TransferLeadershipRequest{Tag: "ABCDE"})
 	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidNodeTag, "tag")
 	if n.cluster.asked != "" {
@@ -220,7 +224,7 @@ func TestSettings(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)
 	ctx := context.Background()
-	res, err := n.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "max-identities", Value: 1})
+	res, err := n.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "max-identities", Value: proto.Int64(1)})
 	if err != nil || res.Setting.Value != 1 || res.Setting.DefaultValue == 1 || res.LogIndex == 0 {
 		t.Fatalf("%+v %v", res, err)
 	}
@@ -241,11 +245,13 @@ func TestSettings(t *testing.T) {
 	if !errors.As(err, &e) || e.Reason != apierror.ReasonQuota || e.Code != apierror.CodeResourceExhausted {
 		t.Errorf("beyond the limit: %v", err)
 	}
-	_, err = n.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "nonsense", Value: 1})
+	_, err = n.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "nonsense", Value: proto.Int64(1)})
 	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidSetting, "key")
 	if !strings.Contains(err.Error(), "only max-claims, max-databases, ") {
 		t.Errorf("%v does not say which there are", err)
 	}
-	_, err = n.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "max-identities", Value: -1})
+	_, err = n.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "max-identities"})
+	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidSetting, "value")
+	_, err = n.UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: "max-identities", Value: proto.Int64(-1)})
 	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidSetting, "value")
 }

@@ -48,6 +48,9 @@ func (s *settings) updateSetting(ctx context.Context, to *idnodev1.UpdateSetting
 		return nil, apierror.Invalid(apierror.ReasonInvalidSetting, "key", "there is no setting %.64q, only %s", to.GetKey(),
 			strings.Join(keys, ", "))
 	}
+	if to.Value == nil {
+		return nil, apierror.Invalid(apierror.ReasonInvalidSetting, "value", "the value of %s is missing", to.GetKey())
+	}
 	record := audit.Record{Event: audit.EventSetting, Name: to.GetKey(), After: to.GetValue()}
 	set := &raftlogv1.SettingSet{Key: to.GetKey(), Value: to.GetValue()}
 	now, err := s.proposeAudited(ctx, record, op.Envelope{}, set, false, func(*raftlogv1.Result) (before, after any) {

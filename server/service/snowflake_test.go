@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -58,7 +59,7 @@ func TestAWorkerThroughTheService(t *testing.T) {
 	if _, err := n.AcquireWorker(ctx, &idnodev1.AcquireWorkerRequest{Pool: "orders", Holder: "web-2", Now: now}); err != nil {
 		t.Fatal(err)
 	}
-	release := &idnodev1.ReleaseWorkerRequest{Pool: "orders", Token: l.GetToken(), Next: l.GetFrom() + 5}
+	release := &idnodev1.ReleaseWorkerRequest{Pool: "orders", Token: l.GetToken(), Next: proto.Int64(l.GetFrom() + 5)}
 	for range 2 {
 		if _, err := n.ReleaseWorker(ctx, release); err != nil {
 			t.Fatal(err)
@@ -158,7 +159,7 @@ func TestEvictingAWorker(t *testing.T) {
 	second := first
 	second.Outcome, second.After, second.Index = audit.OutcomeDone, is, l.GetLogIndex()
 	same(t, a.take(t), []audit.Record{first, second})
-	evict := &idnodev1.EvictWorkerRequest{Pool: "ORDERS", Holder: "web-1"}
+	evict := &idnodev1.EvictWorkerRequest{Pool: "ORDERS", Holder: "web-1", Worker: proto.Int32(0)}
 	for range 2 {
 		res, err := n.EvictWorker(ctx, evict)
 		if err != nil || !res.GetUntil().AsTime().Equal(until) {
@@ -178,19 +179,24 @@ func TestEvictingAWorker(t *testing.T) {
 	if err != nil || !page.GetWorkers()[0].GetEvicted() || page.GetWorkers()[0].GetFree() {
 		t.Errorf("%v, %v", page, err)
 	}
+	zero, one, below := int32(0), int32(1), int32(-1)
 	for _, tt := range []struct {
 		req    *idnodev1.EvictWorkerRequest
 		code   apierror.Code
 		reason string
 		field  string
 	}{
-		{&idnodev1.EvictWorkerRequest{Pool: "orders", Holder: "web-2"}, apierror.CodeFailedPrecondition, apierror.ReasonLeasePassed, "worker"},
-		{&idnodev1.EvictWorkerRequest{Pool: "orders", Worker: 1}, apierror.CodeFailedPrecondition, apierror.ReasonLeasePassed, "worker"},
-		{&idnodev1.EvictWorkerRequest{Pool: "orders", Worker: -1}, apierror.CodeFailedPrecondition, apierror.ReasonLeasePassed, "worker"},
-		{&idnodev1.EvictWorkerRequest{Pool: "none"}, apierror.CodeNotFound, apierror.ReasonPoolNotFound, "pool"},
 		{
-			&idnodev1.EvictWorkerRequest{Pool: "orders", Holder: strings.Repeat("h", 129)}, apierror.CodeInvalidArgument, apierror.ReasonInvalidPool,
-			"holder",
+			&idnodev1.EvictWorkerRequest{Pool: "orders", Holder: "web-2", Worker: &zero}, apierror.CodeFailedPrecondition,
+			apierror.ReasonLeasePassed, "worker",
+		},
+		{&idnodev1.EvictWorkerRequest{Pool: "orders", Worker: &one}, apierror.CodeFailedPrecondition, apierror.ReasonLeasePassed, "worker"},
+		{&idnodev1.EvictWorkerRequest{Pool: "orders", Worker: &below}, apierror.CodeFailedPrecondition, apierror.ReasonLeasePassed, "worker"},
+		{&idnodev1.EvictWorkerRequest{Pool: "none", Worker: proto.Int32(0)}, apierror.CodeNotFound, apierror.ReasonPoolNotFound, "pool"},
+		{&idnodev1.EvictWorkerRequest{Pool: "orders"}, apierror.CodeInvalidArgument, apierror.ReasonInvalidPool, "worker"},
+		{
+			&idnodev1.EvictWorkerRequest{Pool: "orders", Holder: strings.Repeat("h", 129), Worker: &zero}, apierror.CodeInvalidArgument,
+			apierror.ReasonInvalidPool, "holder",
 		},
 	} {
 		_, err := n.EvictWorker(ctx, tt.req)
@@ -310,8 +316,12 @@ func TestWrongCallsOnWorkers(t *testing.T) {
 			apierror.ReasonInvalidToken, "token",
 		},
 		{
-			second(n.ReleaseWorker(ctx, &idnodev1.ReleaseWorkerRequest{Pool: "p", Token: tokens[1]})),
+			second(n.ReleaseWorker(ctx, &idnodev1.ReleaseWorkerRequest{Pool: "p", Token: tokens[1], Next: proto.Int64(0)})),
 			apierror.CodeFailedPrecondition, apierror.ReasonLeasePassed, "worker",
+		},
+		{
+			second(n.ReleaseWorker(ctx, &idnodev1.ReleaseWorkerRequest{Pool: "p", Token: tokens[1]})),
+			apierror.CodeInvalidArgument, apierror.ReasonInvalidPool, "next",
 		},
 		{second(n.ListWorkers(ctx, &idnodev1.ListWorkersRequest{Pool: "none"})), apierror.CodeNotFound, apierror.ReasonPoolNotFound, "pool"},
 		{

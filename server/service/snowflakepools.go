@@ -273,6 +273,9 @@ func (w *workers) releaseWorker(ctx context.Context, req *idnodev1.ReleaseWorker
 	if err := w.Authorize(ctx, rights.Ranges, pool.database, pool.name); err != nil {
 		return nil, err
 	}
+	if req.Next == nil {
+		return nil, apierror.Invalid(apierror.ReasonInvalidPool, "next", "the first time that no id of the holder has is missing")
+	}
 	release := &raftlogv1.WorkerRelease{Pool: pool.name, Worker: req.GetWorker(), Token: token, Next: req.GetNext()}
 	result, err := w.propose(ctx, op.Envelope{Database: pool.database}, release, true)
 	return &idnodev1.ReleaseWorkerResponse{LogIndex: result.GetLogIndex()}, err
@@ -293,6 +296,9 @@ func (w *workers) evictWorker(ctx context.Context, req *idnodev1.EvictWorkerRequ
 	}
 	if len(req.GetHolder()) > snowflake.MaxHolderBytes {
 		return nil, apierror.Invalid(apierror.ReasonInvalidPool, "holder", "%v", snowflake.CheckHolder(req.GetHolder()))
+	}
+	if req.Worker == nil {
+		return nil, apierror.Invalid(apierror.ReasonInvalidPool, "worker", "the worker is missing")
 	}
 	evict := &raftlogv1.WorkerEvict{Pool: pool.name, Worker: req.GetWorker(), Holder: req.GetHolder()}
 	asked := audit.Leased{Worker: int(req.GetWorker()), Holder: req.GetHolder()}

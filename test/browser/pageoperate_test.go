@@ -263,7 +263,7 @@ func TestPageShowsRights(t *testing.T) {
 	shop.Grants[0].Prefix = "inv"
 	shop.Grants[0].Rights = append(shop.Grants[0].Rights, idnodev1.Right_RIGHT_SEED)
 	shop.Grants = append(shop.Grants,
-		&idnodev1.RoleGrant{Database: "*", Prefix: "bill", Boundary: true, Rights: []idnodev1.Right{idnodev1.Right_RIGHT_SEED}},
+		&idnodev1.RoleGrant{Database: "*", Prefix: "bill", Boundary: new(true), Rights: []idnodev1.Right{idnodev1.Right_RIGHT_SEED}},
 		&idnodev1.RoleGrant{Name: "bills", Rights: []idnodev1.Right{idnodev1.Right_RIGHT_DELETE}})
 	harness.SetRoles(t, n, operator, readers, shop)
 	for _, name := range []string{"invoices", "bills"} {

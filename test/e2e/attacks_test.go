@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/etag"
@@ -148,7 +149,7 @@ func (h *hostile) attacks() []attack {
 	attacks := []attack{
 		{"none", func(ctx context.Context, _ *testing.T) { <-ctx.Done() }},
 		{"calls that are denied", calls(func(ctx context.Context, c *harness.Client) {
-			_, _ = c.Ids.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "orders", Value: 1})
+			_, _ = c.Ids.SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: "orders", Value: proto.Int64(1)})
 		})},
 		{"templates", calls(func(ctx context.Context, c *harness.Client) {
 			format := fmt.Sprintf("{number}{v0}{v1:2}{v2}{v3}IEN1DPWGHSZPWULdZSWEG0Ac{v4:1}XBLRX1QIeHYcUC0O1NBeUbB%d", number.Add(1))

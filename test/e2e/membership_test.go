@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/internal/failpoint"
@@ -296,7 +297,7 @@ func promotedAndDemoted(t *testing.T) error {
 	set := func(tag string, watcher bool) error {
 		ctx, cancel := context.WithTimeout(t.Context(), changed)
 		defer cancel()
-		_, err := w.Cluster.SetWatcher(ctx, &idnodev1.SetWatcherRequest{Tag: tag, Watcher: watcher})
+		_, err := w.Cluster.SetWatcher(ctx, &idnodev1.SetWatcherRequest{Tag: tag, Watcher: proto.Bool(watcher)})
 		return err
 	}
 	if err := set(w.Tag, false); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/cluster/member"
@@ -198,7 +199,7 @@ func (c *churn) remove(s *server) {
 func (c *churn) demote(s *server) {
 	tag := s.tag()
 	for _, watcher := range []bool{true, false} {
-		set := &idnodev1.SetWatcherRequest{Tag: tag, Watcher: watcher}
+		set := &idnodev1.SetWatcherRequest{Tag: tag, Watcher: proto.Bool(watcher)}
 		c.until("the demotion or promotion of "+s.host, func(ctx context.Context) bool {
 			_, err := c.client.cluster(pick(c.random, c.world.machines()...)).SetWatcher(ctx, set)
 			return err == nil

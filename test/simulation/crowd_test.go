@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/test/history"
 )
@@ -34,7 +36,7 @@ func (c *client) set(ctx context.Context, key string, value int64) bool {
 	for ctx.Err() == nil {
 		got := c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other},
 			func(ctx context.Context, s *server, _ *history.Op) error {
-				r, err := c.cluster(s).UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: key, Value: value})
+				r, err := c.cluster(s).UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: key, Value: proto.Int64(value)})
 				c.saw(r)
 				return err
 			})

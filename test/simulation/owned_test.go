@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/test/history"
 )
@@ -146,7 +148,7 @@ func (o *owned) seedCall(c *client, value int64, force bool, expected *int64) ow
 	name := c.spelled(o.name)
 	call.do = func(ctx context.Context, s *server, id *idnodev1.RequestId) (string, error) {
 		r, err := c.ids(s).SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{
-			Name: name, Value: value, Force: force, Expected: expected, RequestId: id,
+			Name: name, Value: proto.Int64(value), Force: force, Expected: expected, RequestId: id,
 		})
 		c.saw(r)
 		return fmt.Sprint(r.GetValue()), err

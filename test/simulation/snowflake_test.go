@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -145,7 +146,7 @@ func (h *holder) Release(ctx context.Context, l generator.Lease, next int64) err
 		return h.client.issue(ctx, history.Op{Kind: history.Free, Name: stamps, Tag: text, Last: next - 1},
 			func(ctx context.Context, s *server, op *history.Op) error {
 				_, err := h.client.pools(s).ReleaseWorker(ctx, &idnodev1.ReleaseWorkerRequest{
-					Pool: stamps, Worker: int32(l.Worker), Token: token, Next: next,
+					Pool: stamps, Worker: int32(l.Worker), Token: token, Next: proto.Int64(next),
 				})
 				return err
 			})
@@ -174,7 +175,7 @@ func (h *holder) made(id int64) {
 func (c *client) evict(ctx context.Context, worker int32) {
 	c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Evict, Name: stamps, Result: int64(worker)},
 		func(ctx context.Context, s *server, _ *history.Op) error {
-			_, err := c.pools(s).EvictWorker(ctx, &idnodev1.EvictWorkerRequest{Pool: stamps, Worker: worker})
+			_, err := c.pools(s).EvictWorker(ctx, &idnodev1.EvictWorkerRequest{Pool: stamps, Worker: proto.Int32(worker)})
 			return err
 		})
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/test/history"
 )
@@ -177,7 +179,7 @@ func (c *client) giveBack(ctx context.Context, r heldRange) {
 	id := c.request(&op)
 	c.issue(ctx, op, func(ctx context.Context, s *server, op *history.Op) error {
 		a, err := c.ids(s).ReturnRange(ctx, &idnodev1.ReturnRangeRequest{
-			Database: r.database, Tag: r.name, Low: r.low, High: r.high, Last: r.last, Token: r.token, RequestId: id,
+			Database: r.database, Tag: r.name, Low: r.low, High: r.high, Last: proto.Int64(r.last), Token: r.token, RequestId: id,
 		})
 		op.Returned, op.Result = a.GetReturned(), a.GetMax()
 		c.saw(a)
@@ -279,7 +281,7 @@ func (c *client) seed(ctx context.Context) {
 	op := history.Op{Kind: history.Seed, Name: "seeded", Value: c.random.Int64N(2000)}
 	id := c.request(&op)
 	c.issue(ctx, op, func(ctx context.Context, s *server, op *history.Op) error {
-		r, err := c.ids(s).SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: op.Name, Value: op.Value, RequestId: id})
+		r, err := c.ids(s).SeedIdentity(ctx, &idnodev1.SeedIdentityRequest{Name: op.Name, Value: proto.Int64(op.Value), RequestId: id})
 		op.Result = r.GetValue()
 		c.saw(r)
 		return err

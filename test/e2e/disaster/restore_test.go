@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/tier"
@@ -204,7 +206,7 @@ func TestAnImportTakesNoNumberBack(t *testing.T) {
 	r := next()
 	must(t, with(endpoints(c.Nodes...), "import", file, "--yes")...)
 	back, err := ids.ReturnRange(t.Context(), &idnodev1.ReturnRangeRequest{
-		Tag: "orders", Low: r.GetLow(), High: r.GetHigh(), Last: r.GetLow() - 1, Token: r.GetToken(),
+		Tag: "orders", Low: r.GetLow(), High: r.GetHigh(), Last: proto.Int64(r.GetLow() - 1), Token: r.GetToken(),
 	})
 	if err != nil || back.GetReturned() {
 		t.Errorf("the return of %d to %d: %v %v", r.GetLow(), r.GetHigh(), back, err)

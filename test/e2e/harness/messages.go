@@ -1,6 +1,8 @@
 package harness
 
 import (
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/client/idnodev1"
 	"github.com/idnode/idnode/test/history"
 )
@@ -21,7 +23,7 @@ func nextRequest(op *history.Op) *idnodev1.NextIdentityRequest {
 
 func seedRequest(op *history.Op) *idnodev1.SeedIdentityRequest {
 	return &idnodev1.SeedIdentityRequest{
-		Database: op.Database, Name: op.Name, Value: op.Value, Force: op.Force, Expected: op.Expected, RequestId: requestID(op),
+		Database: op.Database, Name: op.Name, Value: proto.Int64(op.Value), Force: op.Force, Expected: op.Expected, RequestId: requestID(op),
 	}
 }
 
@@ -39,7 +41,7 @@ func rangeRequest(op *history.Op) *idnodev1.NextRangeRequest {
 
 func returnRequest(op *history.Op, token []byte) *idnodev1.ReturnRangeRequest {
 	return &idnodev1.ReturnRangeRequest{
-		Database: op.Database, Tag: op.Name, Low: op.Low, High: op.High, Last: op.Last, Token: token, RequestId: requestID(op),
+		Database: op.Database, Tag: op.Name, Low: op.Low, High: op.High, Last: proto.Int64(op.Last), Token: token, RequestId: requestID(op),
 	}
 }
 
