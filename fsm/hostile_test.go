@@ -283,7 +283,7 @@ func hostileTemplates(t testing.TB) (base []byte, all []*raftlogv1.Operation) {
 		onSeries(&raftlogv1.SeriesDelete{Name: "d", ExpectedVersion: 1}),
 		encodeIn(op.Envelope{Database: "db"}, &raftlogv1.DatabaseDelete{}),
 		onSeries(&raftlogv1.PoolDefine{
-			Name: "q", Layout: op.PoolLayout(snowflake.Layouts["sonyflake"]), WindowNanos: int64(time.Minute), Forget: true,
+			Name: "q", Layout: op.PoolLayout(snowflake.Layouts["sonyflake-bits"]), WindowNanos: int64(time.Minute), Forget: true,
 		}),
 		onSeries(&raftlogv1.WorkerAcquire{Pool: "p", Holder: "b", Token: 6, WantNanos: int64(time.Minute), HolderUnixNano: l.now.UnixNano()}),
 		onSeries(&raftlogv1.WorkerRenew{Pool: "p", Token: 5, WantNanos: int64(time.Minute), HolderUnixNano: l.now.UnixNano()}),

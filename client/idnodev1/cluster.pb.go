@@ -2192,7 +2192,7 @@ type GetRolesResponse struct {
 	// All roles and limits; databases and prefixes as they are compared.
 	Table *RoleTable `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
 	// The log index at which they were set; 0 if there are none.
-	SetAt uint64 `protobuf:"varint,2,opt,name=set_at,json=setAt,proto3" json:"set_at,omitempty"`
+	SetAtIndex uint64 `protobuf:"varint,2,opt,name=set_at_index,json=setAtIndex,proto3" json:"set_at_index,omitempty"`
 	// The newest log index the answer includes.
 	LogIndex      uint64 `protobuf:"varint,3,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2236,9 +2236,9 @@ func (x *GetRolesResponse) GetTable() *RoleTable {
 	return nil
 }
 
-func (x *GetRolesResponse) GetSetAt() uint64 {
+func (x *GetRolesResponse) GetSetAtIndex() uint64 {
 	if x != nil {
-		return x.SetAt
+		return x.SetAtIndex
 	}
 	return 0
 }
@@ -2514,10 +2514,11 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\x05roles\x18\x01 \x03(\v2\x15.idnode.v1.AccessRoleR\x05roles\x12.\n" +
 	"\x06limits\x18\x02 \x03(\v2\x16.idnode.v1.CallerLimitR\x06limits\"K\n" +
 	"\x0fGetRolesRequest\x128\n" +
-	"\vconsistency\x18\x01 \x01(\x0e2\x16.idnode.v1.ConsistencyR\vconsistency\"r\n" +
+	"\vconsistency\x18\x01 \x01(\x0e2\x16.idnode.v1.ConsistencyR\vconsistency\"}\n" +
 	"\x10GetRolesResponse\x12*\n" +
-	"\x05table\x18\x01 \x01(\v2\x14.idnode.v1.RoleTableR\x05table\x12\x15\n" +
-	"\x06set_at\x18\x02 \x01(\x04R\x05setAt\x12\x1b\n" +
+	"\x05table\x18\x01 \x01(\v2\x14.idnode.v1.RoleTableR\x05table\x12 \n" +
+	"\fset_at_index\x18\x02 \x01(\x04R\n" +
+	"setAtIndex\x12\x1b\n" +
 	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"k\n" +
 	"\x0fSetRolesRequest\x12*\n" +
 	"\x05table\x18\x01 \x01(\v2\x14.idnode.v1.RoleTableR\x05table\x12\x1f\n" +

@@ -113,7 +113,7 @@ type DefinePoolRequest struct {
 	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
 	// The pool's name. It is compared without regard to case.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// A ready-made layout: "twitter", "sonyflake", "instagram" or "javascript". Empty means
+	// A ready-made layout: "twitter", "sonyflake-bits", "instagram" or "javascript". Empty means
 	// "twitter", unless layout is set.
 	LayoutName string `protobuf:"bytes,3,opt,name=layout_name,json=layoutName,proto3" json:"layout_name,omitempty"`
 	// A layout of one's own.

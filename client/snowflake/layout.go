@@ -33,8 +33,8 @@ type Layout struct {
 var Layouts = map[string]Layout{
 	// https://github.com/twitter-archive/snowflake/tree/snowflake-2010
 	"twitter": {Epoch: 1_288_834_974_657, Unit: 1, TimeBits: 41, WorkerBits: 10, SequenceBits: 12},
-	// https://github.com/sony/sonyflake has its 16 bits of the machine below the sequence.
-	"sonyflake": {Epoch: 1_409_529_600_000, Unit: 10, TimeBits: 39, WorkerBits: 16, SequenceBits: 8},
+	// The bits of https://github.com/sony/sonyflake, which has the 16 of the machine below the sequence.
+	"sonyflake-bits": {Epoch: 1_409_529_600_000, Unit: 10, TimeBits: 39, WorkerBits: 16, SequenceBits: 8},
 	// https://instagram-engineering.com/sharding-ids-at-instagram-1cf5a71e5a5c
 	// Its 41 bits of time have the sign's.
 	"instagram": {Epoch: 1_314_220_021_721, Unit: 1, TimeBits: 40, WorkerBits: 13, SequenceBits: 10},

@@ -161,7 +161,7 @@ func newClusterRolesCommand(a *app) *cobra.Command {
 	}), func(ctx context.Context, s *clusterClient, _ []string) error {
 		res, err := getRoles(ctx, s)
 		return s.out.answer(err, res, func(w io.Writer) {
-			fmt.Fprintf(w, "# set at log index %d\n", res.GetSetAt())
+			fmt.Fprintf(w, "# set at log index %d\n", res.GetSetAtIndex())
 			s.out.fail(printRoles(w, res.GetTable()))
 		})
 	})
@@ -218,7 +218,7 @@ change that would take the right to set roles from its own caller is refused.
 		msg := &idnodev1.SetRolesRequest{Table: table, Expected: proto.Uint64(*expected)}
 		if !cmd.Flags().Changed("expected") {
 			// With what is there now expected, setting them twice is harmless.
-			msg.Expected = proto.Uint64(now.GetSetAt())
+			msg.Expected = proto.Uint64(now.GetSetAtIndex())
 		}
 		res, err := clusterVia(s.change).SetRoles(ctx, msg)
 		return s.out.value(err, res,

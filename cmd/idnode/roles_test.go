@@ -115,7 +115,7 @@ func TestTakingRolesAwayAsks(t *testing.T) {
 			sent := 0
 			node := newFakeNode(t, func(req proto.Message) (proto.Message, error) {
 				if _, ok := req.(*idnodev1.GetRolesRequest); ok {
-					return &idnodev1.GetRolesResponse{Table: before, SetAt: 2}, nil
+					return &idnodev1.GetRolesResponse{Table: before, SetAtIndex: 2}, nil
 				}
 				sent++
 				return &idnodev1.SetRolesResponse{LogIndex: 3}, nil

@@ -33,7 +33,7 @@ func newSnowflakeDefineCommand(a *app) *cobra.Command {
 		Use:   "define POOL",
 		Short: "Begin a pool of workers",
 		Long: `Begins a pool. Its layout stays, one of twitter (41 bits of milliseconds, 10 of the worker,
-12 of the sequence), sonyflake (39 bits of 10 ms, 16, 8), instagram (40 of 1 ms, 13, 10) and
+12 of the sequence), sonyflake-bits (39 bits of 10 ms, 16, 8), instagram (40 of 1 ms, 13, 10) and
 javascript (38 of 10 ms, 7, 8: 53 bits in all). The API takes other layouts too.`,
 		Example: `  idnode snowflake define orders
   idnode snowflake define carts --layout javascript --window 1h`,

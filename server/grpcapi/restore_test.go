@@ -128,7 +128,7 @@ func newCluster(t *testing.T) *rig {
 	t.Helper()
 	to := serve(t, Config{}, nil)
 	to.pool(t, "aaa", "twitter", 5*time.Minute)
-	to.pool(t, "mmm", "sonyflake", time.Hour)
+	to.pool(t, "mmm", "sonyflake-bits", time.Hour)
 	to.pool(t, "zzz", "twitter", time.Minute)
 	to.series(t, "differs", "OTHER-{number}", 2, false)
 	for _, pool := range []string{"aaa", "mmm", "zzz"} {
@@ -234,7 +234,7 @@ func TestWhatDiffersDoesNotStopARestore(t *testing.T) {
 	slices.Sort(named)
 	for i, want := range []string{
 		"pool aaa: its leases ended, and its window here stays 5m0s, not the backup's 10m0s",
-		"pool mmm: its leases ended, and its layout here is sonyflake, not the backup's javascript: ",
+		"pool mmm: its leases ended, and its layout here is sonyflake-bits, not the backup's javascript: ",
 		"series differs: ",
 	} {
 		if len(named) != 3 || !strings.HasPrefix(named[i], want) {

@@ -418,10 +418,10 @@ func TestRolesAreFolded(t *testing.T) {
 	if diff := cmp.Diff([]rights.Role{everything(), want}, RolesOf(res.Table).Roles); diff != "" {
 		t.Error(diff)
 	}
-	stale := res.SetAt - 1
+	stale := res.SetAtIndex - 1
 	_, err = n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{Table: res.Table, Expected: &stale})
 	wantError(t, err, apierror.CodeAborted, apierror.ReasonConcurrency, "expected")
-	if _, err = n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{Table: res.Table, Expected: &res.SetAt}); err != nil {
+	if _, err = n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{Table: res.Table, Expected: &res.SetAtIndex}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = n.SetRoles(as("ops"), &idnodev1.SetRolesRequest{Table: Roles{Roles: []rights.Role{shop(rights.Cluster)}}.Message()})

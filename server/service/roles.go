@@ -45,7 +45,7 @@ func (r *roles) getRoles(ctx context.Context, req *idnodev1.GetRolesRequest) (*i
 	}
 	res := &idnodev1.GetRolesResponse{Table: &idnodev1.RoleTable{}, LogIndex: index}
 	if now := r.state.Roles(); now.Table != nil {
-		res.Table, res.SetAt = Roles{Roles: now.Table.Roles, Limits: now.Table.Limits}.Message(), now.SetAt
+		res.Table, res.SetAtIndex = Roles{Roles: now.Table.Roles, Limits: now.Table.Limits}.Message(), now.SetAt
 	}
 	return res, nil
 }

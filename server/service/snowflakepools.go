@@ -83,7 +83,7 @@ func layoutOf(req *idnodev1.DefinePoolRequest) (snowflake.Layout, error) {
 		known, ok := snowflake.Layouts[name]
 		if !ok {
 			return snowflake.Layout{}, apierror.Invalid(apierror.ReasonInvalidPool, "layout_name",
-				"there is no layout %.80q; the ready-made layouts are twitter, sonyflake, instagram and javascript", name)
+				"there is no layout %.80q; the ready-made layouts are twitter, sonyflake-bits, instagram and javascript", name)
 		}
 		return known, nil
 	}

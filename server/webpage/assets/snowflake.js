@@ -59,7 +59,7 @@ function define(database, done) {
   const name = field("Name", { required: true, maxlength: "2000" });
   const layout = choice("Layout", [
     ["twitter", "Twitter: 41 bits of milliseconds, 10 of the worker, 12 of the sequence"],
-    ["sonyflake", "Sonyflake: 39 bits of 10 ms, 16, 8"],
+    ["sonyflake-bits", "The bits of Sonyflake: 39 of 10 ms, 16 of the worker, 8"],
     ["instagram", "Instagram: 40 bits of milliseconds, 13, 10"],
     ["javascript", "JavaScript, 53 bits: 38 bits of 10 ms, 7, 8"],
   ], "twitter");
