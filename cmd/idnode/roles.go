@@ -14,6 +14,7 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/internal/exactproto"
 )
 
 // rolesFile is a file of roles, as people write it.
@@ -167,8 +168,15 @@ func newClusterRolesCommand(a *app) *cobra.Command {
 	})
 }
 
+// getRoles fails if this program does not know all of the roles: a file would lack the rest, and take it away.
 func getRoles(ctx context.Context, s *clusterClient) (*idnodev1.GetRolesResponse, error) {
-	return clusterVia(s.ask).GetRoles(ctx, &idnodev1.GetRolesRequest{Consistency: s.consistency})
+	res, err := clusterVia(s.ask).GetRoles(ctx, &idnodev1.GetRolesRequest{Consistency: s.consistency})
+	if err == nil {
+		if err := exactproto.Check(res.GetTable()); err != nil {
+			return nil, fmt.Errorf("the roles have %w; a newer idnode does", err)
+		}
+	}
+	return res, err
 }
 
 func newClusterSetRolesCommand(a *app) *cobra.Command {

@@ -137,6 +137,26 @@ func TestTakingRolesAwayAsks(t *testing.T) {
 	}
 }
 
+// TestRolesOfANewerCluster: what this program does not know would be lost in a file, and is not replaced.
+func TestRolesOfANewerCluster(t *testing.T) {
+	grant := &idnodev1.RoleGrant{Database: "*", Rights: []idnodev1.Right{idnodev1.Right_RIGHT_READ}}
+	grant.ProtoReflect().SetUnknown([]byte{0xfa, 0x06, 0}) // Field 111.
+	node := newFakeNode(t, answer(&idnodev1.GetRolesResponse{Table: &idnodev1.RoleTable{
+		Roles: []*idnodev1.AccessRole{{Name: "a", Principals: []string{"x"}, Grants: []*idnodev1.RoleGrant{grant}}},
+	}}))
+	file := filepath.Join(t.TempDir(), "roles.yaml")
+	if err := os.WriteFile(file, []byte("roles: []"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"roles"}, {"roles", "--output", "json"}, {"set-roles", file, "--yes"}} {
+		got := command(t, append(append([]string{"cluster"}, args...), "--endpoint", node.addr)...)
+		const want = "a field that this program does not know: number 111 of RoleGrant; a newer idnode does"
+		if got.code != exitFailed || got.stdout != "" || !strings.Contains(got.stderr, want) {
+			t.Errorf("%q: %+v", args, got)
+		}
+	}
+}
+
 // FuzzParseRoles: a file is refused, or shown as one that says the same.
 func FuzzParseRoles(f *testing.F) {
 	_, text, _ := strings.Cut(newClusterSetRolesCommand(&app{}).Long, "refused.\n\n")

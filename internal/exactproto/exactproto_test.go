@@ -2,6 +2,7 @@ package exactproto
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -26,13 +27,21 @@ func TestUnknownFieldsAtAnyDepth(t *testing.T) {
 	for name, tt := range map[string]struct {
 		data []byte
 		want error
+		in   string
 	}{
-		"none":       {table(func(*raftlogv1.RoleTable) {}), nil},
-		"at the top": {table(func(m *raftlogv1.RoleTable) { unknown(m) }), ErrUnknownField},
-		"deep":       {table(func(m *raftlogv1.RoleTable) { unknown(m.Roles[0].Grants[1]) }), ErrUnknownField},
+		"none":       {table(func(*raftlogv1.RoleTable) {}), nil, ""},
+		"at the top": {table(func(m *raftlogv1.RoleTable) { unknown(m) }), ErrUnknownField, "RoleTable"},
+		"deep":       {table(func(m *raftlogv1.RoleTable) { unknown(m.Roles[0].Grants[1]) }), ErrUnknownField, "Grant"},
 	} {
 		if err := Unmarshal(tt.data, new(raftlogv1.RoleTable)); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)
+		}
+		m := new(raftlogv1.RoleTable)
+		if err := proto.Unmarshal(tt.data, m); err != nil {
+			t.Fatal(err)
+		}
+		if err := Check(m); !errors.Is(err, tt.want) || err != nil && !strings.Contains(err.Error(), "number 111 of "+tt.in) {
+			t.Errorf("%s: %v, want %v in %s", name, err, tt.want, tt.in)
 		}
 	}
 	if err := Unmarshal([]byte{0xff}, new(raftlogv1.RoleTable)); err == nil || errors.Is(err, ErrUnknownField) {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/internal/exactproto"
 	"github.com/idnode/idnode/server/admission"
 	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/budget"
@@ -95,6 +96,9 @@ func (l *requestLog) countedUnary(ctx context.Context, req any, info *grpc.Unary
 	if strings.HasPrefix(info.FullMethod, peerPrefix) {
 		return handler(ctx, req)
 	}
+	if err := l.checkFields(req.(proto.Message)); err != nil {
+		return nil, err
+	}
 	to := connectionOf(ctx)
 	end, err := l.beginCall(to, info.FullMethod)
 	if err != nil {
@@ -171,6 +175,31 @@ func (s countedStream) SendMsg(m any) error {
 		return statusError(err)
 	}
 	return s.ServerStream.SendMsg(&e)
+}
+
+// RecvMsg refuses what checkFields does.
+func (s countedStream) RecvMsg(m any) error {
+	err := s.ServerStream.RecvMsg(m)
+	if request, ok := m.(proto.Message); ok && err == nil {
+		err = s.log.checkFields(request)
+	}
+	return err
+}
+
+// checkFields refuses a request with a field that this program does not know: a newer client may narrow the
+// call by it. Health and reflection are not idnode's own.
+func (l *requestLog) checkFields(request proto.Message) error {
+	err := exactproto.Check(request)
+	if err == nil || request.ProtoReflect().Descriptor().ParentFile().Package() != ownPackage {
+		return nil
+	}
+	return l.refuse(unknownField(err))
+}
+
+const ownPackage = "idnode.v1"
+
+func unknownField(err error) *apierror.Error {
+	return badRequest(apierror.ReasonInvalidRequest, "", "the request has "+err.Error())
 }
 
 func answerBytes(req any) int64 {

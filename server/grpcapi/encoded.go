@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/internal/exactproto"
 	"github.com/idnode/idnode/internal/wire"
 	"github.com/idnode/idnode/server/budget"
 )
@@ -172,16 +173,17 @@ func (r received) whole() mem.Buffer {
 
 func (r received) free() { r.pieces.Free() }
 
-// callsIn counts the calls of an encoded ExchangeRequest, up to limit+1.
+// callsIn counts the calls of an encoded ExchangeRequest, up to limit+1. It has nothing but calls.
 func callsIn(request []byte, limit int) (calls int, err error) {
 	for num, v := range wire.Fields(request) {
 		if num == 0 {
 			return calls, errNoMessage
 		}
-		if isCall(num, v) {
-			if calls++; calls > limit {
-				break
-			}
+		if !isCall(num, v) {
+			return calls, exactproto.Unknown(num, (*idnodev1.ExchangeRequest)(nil).ProtoReflect().Descriptor())
+		}
+		if calls++; calls > limit {
+			break
 		}
 	}
 	return calls, nil

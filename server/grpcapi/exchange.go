@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client/idnodev1"
+	"github.com/idnode/idnode/internal/exactproto"
 	"github.com/idnode/idnode/internal/wire"
 	"github.com/idnode/idnode/server/apierror"
 	"github.com/idnode/idnode/server/budget"
@@ -117,6 +118,9 @@ func (x *exchange) takeUp(request received) error {
 // errors. A malformed message ends the stream, as does one that exceeds the caller's budget.
 func (x *exchange) begin(request []byte) error {
 	calls, err := callsIn(request, maxCallsPerMessage)
+	if errors.Is(err, exactproto.ErrUnknownField) {
+		return x.server.log.refuse(unknownField(err))
+	}
 	if err != nil {
 		return malformed(err)
 	}
@@ -130,10 +134,7 @@ func (x *exchange) begin(request []byte) error {
 	}
 	defer x.to.Give(room)
 	m := &message{x: x, start: time.Now(), free: x.free(), left: calls}
-	for num, v := range wire.Fields(request) {
-		if !isCall(num, v) {
-			continue
-		}
+	for _, v := range wire.Fields(request) {
 		if err = m.begin(v.Bytes); err != nil {
 			err = malformed(err)
 			break // Admitted calls are made nevertheless: the stream waits for them.

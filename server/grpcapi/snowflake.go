@@ -11,10 +11,10 @@ import (
 
 // batchable reports whether a call may be made in one proposal with others of its message. Next
 // identities may: one log entry takes them all, and they are the most frequent calls. A call with
-// a timeout of its own may be answered before the others, so it is made alone.
+// a timeout of its own may be answered before the others, so it is made alone; so is one with unknown fields.
 func batchable(call *idnodev1.Call) bool {
-	_, ok := call.GetCall().(*idnodev1.Call_NextIdentity)
-	return ok && call.GetTimeout() == nil
+	next, ok := call.GetCall().(*idnodev1.Call_NextIdentity)
+	return ok && call.GetTimeout() == nil && checkCall(call, next.NextIdentity) == nil
 }
 
 func (m *message) runBatch() {
