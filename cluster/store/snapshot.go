@@ -309,7 +309,8 @@ func (s *Snapshots) newestName() (newest snapshotName, err error) {
 		return newest, err
 	}
 	for _, e := range entries {
-		if !e.IsDir() || strings.HasSuffix(e.Name(), draftSuffix) {
+		// A name that begins with a dot is a later program's.
+		if !e.IsDir() || strings.HasSuffix(e.Name(), draftSuffix) || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
 		name, err := parseSnapshotName(e.Name())

@@ -41,6 +41,18 @@ func writeSnapshot(t *testing.T, s *Snapshots, term, index uint64, state string)
 	return sink.ID()
 }
 
+// TestALaterProgramsFolderStays: a name that begins with a dot is no snapshot's.
+func TestALaterProgramsFolderStays(t *testing.T) {
+	s := openTestSnapshots(t, testConfig(t.TempDir(), newFatals()))
+	later := filepath.Join(s.dir, ".later")
+	must(t, os.Mkdir(later, dirMode))
+	id := writeSnapshot(t, s, 2, 50, "state")
+	metas, err := s.List()
+	if _, gone := os.Stat(later); err != nil || len(metas) != 1 || metas[0].ID != id || gone != nil {
+		t.Errorf("%v, %v, %v", metas, err, gone)
+	}
+}
+
 // TestANewerSnapshotIsNoDamage: the node ends, and an operator who learned of damage would empty the directory.
 func TestANewerSnapshotIsNoDamage(t *testing.T) {
 	f := newFatals()

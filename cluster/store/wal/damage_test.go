@@ -123,6 +123,15 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+// TestALaterProgramsFileStays: a name that begins with a dot is not the log's.
+func TestALaterProgramsFileStays(t *testing.T) {
+	d, m := atRest(t)
+	d.files[".later"] = &memFile{disk: d}
+	if err := m.differs(mustOpen(t, d)); err != nil || d.files[".later"] == nil {
+		t.Errorf("%v, %v", err, d.files)
+	}
+}
+
 // TestANewerSegmentIsNoDamage: an operator who learns of damage empties the directory.
 func TestANewerSegmentIsNoDamage(t *testing.T) {
 	d, _ := atRest(t)

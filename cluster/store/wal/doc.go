@@ -10,6 +10,7 @@
 //     Open on, also where no inode is left.
 //   - mark, two slots of one sector each that are written in turns, without a
 //     sync, after each append is on disk: up to where the log was acknowledged.
+//   - what a later program puts there, whose names begin with a dot. It stays.
 //
 // The log is a chain of records. A record has the first and the last index of the log
 // after it, and the newest entries, if any: so truncations of either end and a restart

@@ -204,7 +204,7 @@ func list(d Disk) (found listing, err error) {
 			found.drafts = append(found.drafts, name)
 		} else if _, err := fmt.Sscanf(name, nameFormat, &number); err == nil && name == fmt.Sprintf(nameFormat, number) {
 			found.numbers = append(found.numbers, number)
-		} else if name != markName {
+		} else if name != markName && !strings.HasPrefix(name, ".") {
 			return found, fmt.Errorf("%w: %q does not belong into the log's folder", ErrCorrupt, name)
 		}
 	}
