@@ -18,7 +18,9 @@ import (
 const snapshotFormat = 1
 
 // snapshots are files of the form of a backup, with a SnapshotHeader.
-var snapshots = backup.FileKind{Name: "snapshot", Corrupt: ErrCorrupt, Newer: fmt.Errorf("%w: a newer program wrote it", dirfile.ErrOtherVersion)}
+var snapshots = backup.FileKind{
+	Name: "snapshot", Corrupt: ErrCorrupt, Newer: fmt.Errorf("%w: a newer program wrote it", dirfile.ErrOtherVersion),
+}
 
 // Snapshot is the state as it was at one log index. It shares memory with the state,
 // which copies on write while the Snapshot is held.
