@@ -172,7 +172,7 @@ try (var client = new IdnodeClient(List.of(args[0]), config)) {
   Supplier<String> call = () -> {
     try {
       return "gave " + client.identity("invoices").next();
-    } catch (NoEndpointException e) {
+    } catch (NoEndpointException | DeadlineException e) {
       return e.outcomeUnknown() ? "unknown" : e.getMessage().contains("no node has answered for ") ? "early" : "late";
     }
   };

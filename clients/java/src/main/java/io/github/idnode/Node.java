@@ -94,7 +94,11 @@ final class Node {
   // Makes one try, which is over early if the node is silent. What cannot be read is not an answer of a node, nor is one that
   // does not name the query's cluster. With silent null, it is a question whether the node is, which waits for no other call.
   <T> T call(Query query, long timeout, BiFunction<Answer, Connection.Reply, T> read, BooleanSupplier silent) throws Failure {
-    if (timeout <= 0) throw failure("the time was over before it could be asked", "deadline_exceeded", "DEADLINE_EXCEEDED", false, null);
+    if (timeout <= 0) {
+      var late = router.answers(); // Else no node could be reached in the time.
+      throw failure("the time was over before it could be asked", late ? "deadline_exceeded" : "unavailable",
+          late ? "DEADLINE_EXCEEDED" : "NO_ENDPOINT", false, null);
+    }
     var asked = router.asks();
     var end = asked + timeout;
     Work<Connection.Reply> work = () -> inTurn(calls, end, silent, () -> reply(query, end, silent));

@@ -174,6 +174,8 @@ final class Router {
     if (unansweredSince != 0) unansweredSince = 0;
   }
 
+  boolean answers() { return unansweredSince == 0; }
+
   // Notes that a question of that time has no answer. It begins an outage unless a node has answered since.
   void unanswered(long asked) {
     if (unansweredSince != 0 || answeredAt - asked >= 0) return;
