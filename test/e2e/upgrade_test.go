@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -226,11 +227,30 @@ func TestUpgradeAndBack(t *testing.T) {
 			u.opens(t, u.c.Nodes[0])
 		}
 		u.agree(t, reads)
+		u.keeps(t)
 	}
 	u.tooOld(t, u.c.Nodes[1])
 	u.agree(t, newFormat)
 	u.traffic.Stop()
 	u.End(t)
+}
+
+// keeps checks that each node's files have what the next release wrote: that is not damage to the older one, and
+// stays where it writes them again.
+func (u *upgrade) keeps(t *testing.T) {
+	t.Helper()
+	for _, n := range u.c.Nodes {
+		for _, name := range []string{"node.json", "witness.json"} {
+			var keys struct{ Next string }
+			data, err := os.ReadFile(filepath.Join(n.DataDir, name))
+			if err == nil {
+				err = json.Unmarshal(data, &keys)
+			}
+			if err != nil || keys.Next != "kept" {
+				t.Errorf("node %s has in %s, with %v: %s", n.Tag, name, err, data)
+			}
+		}
+	}
 }
 
 // tooOld starts a node with the old release, and held at the old format, where the cluster
