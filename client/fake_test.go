@@ -1,7 +1,6 @@
 package client_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -393,7 +392,7 @@ func (n *fakeNode) Claim(ctx context.Context, r *idnodev1.ClaimRequest) (*idnode
 // counts.
 type fakeRange struct {
 	low, high int64
-	token     []byte
+	token     string
 	label     string
 }
 
@@ -404,7 +403,7 @@ func (n *fakeNode) NextRange(ctx context.Context, r *idnodev1.NextRangeRequest) 
 			size = max(2*r.GetLastSize(), 32)
 		}
 		base := max(n.hilos[r.GetTag()].high, r.GetLastMax())
-		got := fakeRange{low: base + 1, high: base + size, token: fmt.Append(nil, index), label: r.GetLabel()}
+		got := fakeRange{low: base + 1, high: base + size, token: fmt.Sprint(index), label: r.GetLabel()}
 		n.hilos[r.GetTag()] = got
 		sep := r.GetSeparator()
 		if sep == "" {
@@ -432,7 +431,7 @@ func (n *fakeNode) WhoHolds(ctx context.Context, r *idnodev1.WhoHoldsRequest) (*
 func (n *fakeNode) ReturnRange(ctx context.Context, r *idnodev1.ReturnRangeRequest) (*idnodev1.ReturnRangeResponse, error) {
 	return serve(ctx, n, r, r.GetRequestId(), func(index uint64) (*idnodev1.ReturnRangeResponse, error) {
 		h := n.hilos[r.GetTag()]
-		ok := r.GetHigh() == h.high && bytes.Equal(r.GetToken(), h.token)
+		ok := r.GetHigh() == h.high && r.GetToken() == h.token
 		if ok {
 			h = fakeRange{high: r.GetLast()}
 			n.hilos[r.GetTag()] = h

@@ -35,7 +35,7 @@ func (c *Client) NextRange(ctx context.Context, tag string, want RangeRequest, o
 	}
 	return Range{
 		Low: r.GetLow(), High: r.GetHigh(), Granted: r.GetSize(), Prefix: r.GetPrefix(), NodeTag: r.GetNodeTag(),
-		At: r.GetRangeAt().AsTime(), FromReserve: r.GetFromReserve(), Token: string(r.GetToken()),
+		At: r.GetRangeAt().AsTime(), FromReserve: r.GetFromReserve(), Token: r.GetToken(),
 	}, nil
 }
 
@@ -45,7 +45,7 @@ func (c *Client) NextRange(ctx context.Context, tag string, want RangeRequest, o
 func (c *Client) ReturnRange(ctx context.Context, tag string, r Range, last int64, opts ...Option) (bool, error) {
 	o := c.options(opts, hasRequestID)
 	req := &idnodev1.ReturnRangeRequest{
-		Database: o.database, Tag: tag, Low: r.Low, High: r.High, Last: &last, Token: []byte(r.Token), RequestId: o.newRequestID(),
+		Database: o.database, Tag: tag, Low: r.Low, High: r.High, Last: &last, Token: r.Token, RequestId: o.newRequestID(),
 	}
 	got, err := invoke(ctx, c, o, counts, (*api).ReturnRange, req)
 	return got.GetReturned(), err

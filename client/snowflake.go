@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/binary"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -140,11 +139,11 @@ func (s *workerSource) Acquire(ctx context.Context, now time.Time) (generator.Le
 	if err != nil {
 		return generator.Lease{}, err
 	}
-	if len(r.GetToken()) != 8 {
-		return generator.Lease{}, malformed("the token of a lease has not 8 bytes")
+	if r.GetToken() == "" {
+		return generator.Lease{}, malformed("a lease has no token")
 	}
 	return generator.Lease{
-		Layout: layoutOf(r.GetLayout()), Worker: int(r.GetWorker()), Token: binary.BigEndian.Uint64(r.GetToken()),
+		Layout: layoutOf(r.GetLayout()), Worker: int(r.GetWorker()), Token: r.GetToken(),
 		From: r.GetFrom(), Until: r.GetUntil(),
 	}, nil
 }
@@ -160,7 +159,7 @@ func layoutOf(l *idnodev1.PoolLayout) snowflake.Layout {
 // Renew implements generator.Source.
 func (s *workerSource) Renew(ctx context.Context, l generator.Lease, now time.Time) (int64, error) {
 	req := &idnodev1.RenewWorkerRequest{
-		Database: s.key.database, Pool: s.key.name, Worker: int32(l.Worker), Token: binary.BigEndian.AppendUint64(nil, l.Token),
+		Database: s.key.database, Pool: s.key.name, Worker: int32(l.Worker), Token: l.Token,
 		Now: timestamppb.New(now),
 	}
 	r, err := invoke(ctx, s.client, s.client.options(nil, 0), changes, (*api).RenewWorker, req)
@@ -170,7 +169,7 @@ func (s *workerSource) Renew(ctx context.Context, l generator.Lease, now time.Ti
 // Release implements generator.Source.
 func (s *workerSource) Release(ctx context.Context, l generator.Lease, next int64) error {
 	req := &idnodev1.ReleaseWorkerRequest{
-		Database: s.key.database, Pool: s.key.name, Worker: int32(l.Worker), Token: binary.BigEndian.AppendUint64(nil, l.Token), Next: &next,
+		Database: s.key.database, Pool: s.key.name, Worker: int32(l.Worker), Token: l.Token, Next: &next,
 	}
 	_, err := invoke(ctx, s.client, s.client.options(nil, 0), changes, (*api).ReleaseWorker, req)
 	return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -40,7 +41,8 @@ func (c *cluster) Acquire(_ context.Context, now time.Time) (generator.Lease, er
 	c.tokens++
 	c.acquire++
 	l, err := c.pool.Acquire(c.holder, c.tokens, snowflake.Request{Holder: now, Leader: time.Now().Add(c.ahead)})
-	return generator.Lease{Layout: c.pool.Layout(), Worker: l.Worker, Token: l.Token, From: l.From, Until: l.Until}, err
+	token := strconv.FormatUint(l.Token, 16)
+	return generator.Lease{Layout: c.pool.Layout(), Worker: l.Worker, Token: token, From: l.From, Until: l.Until}, err
 }
 
 func (c *cluster) Renew(_ context.Context, l generator.Lease, now time.Time) (int64, error) {
@@ -50,14 +52,14 @@ func (c *cluster) Renew(_ context.Context, l generator.Lease, now time.Time) (in
 		return 0, errCutOff
 	}
 	c.renewed++
-	renewed, err := c.pool.Renew(l.Worker, l.Token, snowflake.Request{Holder: now, Leader: time.Now().Add(c.ahead)})
+	renewed, err := c.pool.Renew(l.Worker, number(l.Token), snowflake.Request{Holder: now, Leader: time.Now().Add(c.ahead)})
 	return renewed.Until, err
 }
 
 func (c *cluster) Release(_ context.Context, l generator.Lease, next int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.pool.Release(l.Worker, l.Token, next)
+	return c.pool.Release(l.Worker, number(l.Token), next)
 }
 
 // newCluster returns a source of a pool with the given layout and window.
@@ -314,4 +316,13 @@ func BenchmarkTwitter(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// number is the pool's token of a lease.
+func number(token string) uint64 {
+	n, err := strconv.ParseUint(token, 16, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
 }

@@ -37,7 +37,7 @@ type Range struct {
 	// FromReserve means that a node gave the range without the cluster, from numbers that
 	// were granted to it in advance: they may lie below the last range.
 	FromReserve bool
-	// Token authorizes giving the range back. It may hold any bytes.
+	// Token authorizes giving the range back. It is opaque.
 	Token string
 }
 

@@ -1421,8 +1421,8 @@ type NextRangeResponse struct {
 	// The leader's time of the range, or the node's if it is from a reserve; send it
 	// back as last_range_at.
 	RangeAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=range_at,json=rangeAt,proto3" json:"range_at,omitempty"`
-	// Proves ownership when the range is returned.
-	Token []byte `protobuf:"bytes,7,opt,name=token,proto3" json:"token,omitempty"`
+	// Proves ownership when the range is returned: opaque, of lower-case hex digits.
+	Token string `protobuf:"bytes,7,opt,name=token,proto3" json:"token,omitempty"`
 	// The index of the log entry; 0 if the range is from a reserve.
 	LogIndex uint64 `protobuf:"varint,8,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
 	// The node gave the range without the cluster, from numbers that the cluster had
@@ -1505,11 +1505,11 @@ func (x *NextRangeResponse) GetRangeAt() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *NextRangeResponse) GetToken() []byte {
+func (x *NextRangeResponse) GetToken() string {
 	if x != nil {
 		return x.Token
 	}
-	return nil
+	return ""
 }
 
 func (x *NextRangeResponse) GetLogIndex() uint64 {
@@ -1541,7 +1541,7 @@ type ReturnRangeRequest struct {
 	Last *int64 `protobuf:"varint,5,opt,name=last,proto3,oneof" json:"last,omitempty"`
 	// The token that came with the range: it proves that the range is the
 	// caller's own.
-	Token []byte `protobuf:"bytes,6,opt,name=token,proto3" json:"token,omitempty"`
+	Token string `protobuf:"bytes,6,opt,name=token,proto3" json:"token,omitempty"`
 	// Makes the call count once.
 	RequestId *RequestId `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// There is no token: match the range by its numbers, where it is the caller's
@@ -1618,11 +1618,11 @@ func (x *ReturnRangeRequest) GetLast() int64 {
 	return 0
 }
 
-func (x *ReturnRangeRequest) GetToken() []byte {
+func (x *ReturnRangeRequest) GetToken() string {
 	if x != nil {
 		return x.Token
 	}
-	return nil
+	return ""
 }
 
 func (x *ReturnRangeRequest) GetRequestId() *RequestId {
@@ -3774,7 +3774,7 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"\x04size\x18\x04 \x01(\x03R\x04size\x12\x19\n" +
 	"\bnode_tag\x18\x05 \x01(\tR\anodeTag\x125\n" +
 	"\brange_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\arangeAt\x12\x14\n" +
-	"\x05token\x18\a \x01(\fR\x05token\x12\x1b\n" +
+	"\x05token\x18\a \x01(\tR\x05token\x12\x1b\n" +
 	"\tlog_index\x18\b \x01(\x04R\blogIndex\x12!\n" +
 	"\ffrom_reserve\x18\t \x01(\bR\vfromReserve\"\xfa\x01\n" +
 	"\x12ReturnRangeRequest\x12\x1a\n" +
@@ -3783,7 +3783,7 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"\x03low\x18\x03 \x01(\x03R\x03low\x12\x12\n" +
 	"\x04high\x18\x04 \x01(\x03R\x04high\x12\x17\n" +
 	"\x04last\x18\x05 \x01(\x03H\x00R\x04last\x88\x01\x01\x12\x14\n" +
-	"\x05token\x18\x06 \x01(\fR\x05token\x123\n" +
+	"\x05token\x18\x06 \x01(\tR\x05token\x123\n" +
 	"\n" +
 	"request_id\x18\a \x01(\v2\x14.idnode.v1.RequestIdR\trequestId\x12#\n" +
 	"\rwithout_token\x18\b \x01(\bR\fwithoutTokenB\a\n" +

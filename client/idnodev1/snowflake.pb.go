@@ -602,8 +602,8 @@ type AcquireWorkerResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The worker, from 0.
 	Worker int32 `protobuf:"varint,1,opt,name=worker,proto3" json:"worker,omitempty"`
-	// Proves ownership.
-	Token []byte `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
+	// Proves ownership: opaque, of lower-case hex digits.
+	Token string `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
 	// The first time of the window. It may be in the future: ids wait for it.
 	From int64 `protobuf:"varint,3,opt,name=from,proto3" json:"from,omitempty"`
 	// The first time after the window.
@@ -653,11 +653,11 @@ func (x *AcquireWorkerResponse) GetWorker() int32 {
 	return 0
 }
 
-func (x *AcquireWorkerResponse) GetToken() []byte {
+func (x *AcquireWorkerResponse) GetToken() string {
 	if x != nil {
 		return x.Token
 	}
-	return nil
+	return ""
 }
 
 func (x *AcquireWorkerResponse) GetFrom() int64 {
@@ -698,7 +698,7 @@ type RenewWorkerRequest struct {
 	// The worker.
 	Worker int32 `protobuf:"varint,3,opt,name=worker,proto3" json:"worker,omitempty"`
 	// The token that came with the lease.
-	Token []byte `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
+	Token string `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
 	// The length of the window from now on; unset means the pool's longest.
 	Window *durationpb.Duration `protobuf:"bytes,5,opt,name=window,proto3" json:"window,omitempty"`
 	// The holder's clock, as in AcquireWorkerRequest.
@@ -758,11 +758,11 @@ func (x *RenewWorkerRequest) GetWorker() int32 {
 	return 0
 }
 
-func (x *RenewWorkerRequest) GetToken() []byte {
+func (x *RenewWorkerRequest) GetToken() string {
 	if x != nil {
 		return x.Token
 	}
-	return nil
+	return ""
 }
 
 func (x *RenewWorkerRequest) GetWindow() *durationpb.Duration {
@@ -844,7 +844,7 @@ type ReleaseWorkerRequest struct {
 	// The worker.
 	Worker int32 `protobuf:"varint,3,opt,name=worker,proto3" json:"worker,omitempty"`
 	// The token that came with the lease.
-	Token []byte `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
+	Token string `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
 	// The first time that no id of the holder has: the rest of the window is another's. Required,
 	// also 0.
 	Next          *int64 `protobuf:"varint,5,opt,name=next,proto3,oneof" json:"next,omitempty"`
@@ -903,11 +903,11 @@ func (x *ReleaseWorkerRequest) GetWorker() int32 {
 	return 0
 }
 
-func (x *ReleaseWorkerRequest) GetToken() []byte {
+func (x *ReleaseWorkerRequest) GetToken() string {
 	if x != nil {
 		return x.Token
 	}
-	return nil
+	return ""
 }
 
 func (x *ReleaseWorkerRequest) GetNext() int64 {
@@ -1500,7 +1500,7 @@ const file_idnode_v1_snowflake_proto_rawDesc = "" +
 	"request_id\x18\x06 \x01(\v2\x14.idnode.v1.RequestIdR\trequestId\"\xbb\x01\n" +
 	"\x15AcquireWorkerResponse\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\x05R\x06worker\x12\x14\n" +
-	"\x05token\x18\x02 \x01(\fR\x05token\x12\x12\n" +
+	"\x05token\x18\x02 \x01(\tR\x05token\x12\x12\n" +
 	"\x04from\x18\x03 \x01(\x03R\x04from\x12\x14\n" +
 	"\x05until\x18\x04 \x01(\x03R\x05until\x12-\n" +
 	"\x06layout\x18\x05 \x01(\v2\x15.idnode.v1.PoolLayoutR\x06layout\x12\x1b\n" +
@@ -1509,7 +1509,7 @@ const file_idnode_v1_snowflake_proto_rawDesc = "" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06worker\x18\x03 \x01(\x05R\x06worker\x12\x14\n" +
-	"\x05token\x18\x04 \x01(\fR\x05token\x121\n" +
+	"\x05token\x18\x04 \x01(\tR\x05token\x121\n" +
 	"\x06window\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x06window\x12,\n" +
 	"\x03now\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\"H\n" +
 	"\x13RenewWorkerResponse\x12\x14\n" +
@@ -1519,7 +1519,7 @@ const file_idnode_v1_snowflake_proto_rawDesc = "" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06worker\x18\x03 \x01(\x05R\x06worker\x12\x14\n" +
-	"\x05token\x18\x04 \x01(\fR\x05token\x12\x17\n" +
+	"\x05token\x18\x04 \x01(\tR\x05token\x12\x17\n" +
 	"\x04next\x18\x05 \x01(\x03H\x00R\x04next\x88\x01\x01B\a\n" +
 	"\x05_next\"4\n" +
 	"\x15ReleaseWorkerResponse\x12\x1b\n" +

@@ -90,7 +90,7 @@ class Node {
         return [{ ...RANGE, low: String(first), high: String(this.#given) }];
       case "AcquireWorker": {
         const from = Date.now() - 1000; // The epoch is that of JavaScript, and the unit its own.
-        return [{ worker: 2, token: "AAAAAAAAAAc=", from: String(from), until: String(from + 61_000), layout: this.layout }];
+        return [{ worker: 2, token: "0000000000000007", from: String(from), until: String(from + 61_000), layout: this.layout }];
       }
       case "RenewWorker":
         return [{ until: String(Date.now() + 60_000) }];
@@ -740,7 +740,7 @@ test("Snowflake ids rise inside of one window, whose rest is given back", async 
   const [acquire, release] = node.asked.map(({ body }) => body);
   const of = { pool: "orders", database: "books" };
   assert.deepEqual([acquire.holder, acquire.now, acquire.database], ["shop 1", "2027-01-15T08:00:00.000Z", "books"]);
-  assert.deepEqual(release, { ...of, worker: 2, token: "AAAAAAAAAAc=", next: String(timeOf(last) + 1) });
+  assert.deepEqual(release, { ...of, worker: 2, token: "0000000000000007", next: String(timeOf(last) + 1) });
   assert.equal(node.asked.length, 2);
   assert.ok(await node.client.snowflake("orders").nextId());
 });
@@ -756,7 +756,7 @@ test("a window is renewed at half of its time, while it is used", async (t) => {
   assert.equal(calls(node, "RenewWorker").length, 0);
   for (let i = 0; i < 4; i++, clock.go(31_000)) await renewed(orders);
   assert.equal(calls(node, "RenewWorker").length, 4);
-  assert.deepEqual(calls(node, "RenewWorker")[0], { pool: "orders", worker: 2, token: "AAAAAAAAAAc=", now: "2027-01-15T08:00:49.000Z", database: "" });
+  assert.deepEqual(calls(node, "RenewWorker")[0], { pool: "orders", worker: 2, token: "0000000000000007", now: "2027-01-15T08:00:49.000Z", database: "" });
   assert.equal(calls(node, "AcquireWorker").length, 1);
 });
 

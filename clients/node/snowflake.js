@@ -192,7 +192,7 @@ function whole(value = 0) {
 }
 
 function leaseOf({ worker = 0, token, from, until, layout }) {
-  if (typeof token !== "string" || Buffer.from(token, "base64").length !== 8) throw new TypeError("the token of a lease has 8 bytes");
+  if (typeof token !== "string" || token === "") throw new TypeError("a lease has a token");
   const [begin, end, parts] = [whole(from), whole(until), layoutOf(layout)];
   // time and number are those of the newest id, and base is that id without its number.
   const newest = { time: begin - 1, number: 2 ** parts.sequence - 1, base: 0n };

@@ -82,11 +82,11 @@ func TestCommandsOfHiLo(t *testing.T) {
 			"hilo next users --size 64 --last-size 32 --last-max 7 --last-range-at 2024-05-01T12:00:00.0000005Z --request-id r",
 			&idnodev1.NextRangeResponse{
 				Prefix: "users/", Low: 33, High: 96, Size: 64, NodeTag: "B", RangeAt: timestamppb.New(at),
-				Token: []byte{1, 0xab}, LogIndex: 5,
+				Token: "01ab", LogIndex: 5,
 			},
 			&idnodev1.NextRangeRequest{Tag: "users", Size: 64, LastSize: 32, LastMax: 7, LastRangeAt: timestamppb.New(at), RequestId: requestR},
 			"low       33\nhigh      96\nsize      64\nprefix    users/\nnode-tag  B\nrange-at  2024-05-01T12:00:00.0000005Z\ntoken     01ab\n",
-			`{"prefix":"users/","low":"33","high":"96","size":"64","nodeTag":"B","rangeAt":"2024-05-01T12:00:00.000000500Z","token":"Aas=","logIndex":"5","fromReserve":false}`,
+			`{"prefix":"users/","low":"33","high":"96","size":"64","nodeTag":"B","rangeAt":"2024-05-01T12:00:00.000000500Z","token":"01ab","logIndex":"5","fromReserve":false}`,
 		},
 		{
 			"hilo get users",
@@ -139,7 +139,7 @@ func TestCommandsOfHiLo(t *testing.T) {
 		{
 			"hilo return users --low 1 --high 32 --last 7 --token 01ab --request-id r",
 			&idnodev1.ReturnRangeResponse{Returned: true, Max: 7},
-			&idnodev1.ReturnRangeRequest{Tag: "users", Low: 1, High: 32, Last: proto.Int64(7), Token: []byte{1, 0xab}, RequestId: requestR},
+			&idnodev1.ReturnRangeRequest{Tag: "users", Low: 1, High: 32, Last: proto.Int64(7), Token: "01ab", RequestId: requestR},
 			"returned, max is now 7\n", `{"returned":true,"max":"7","logIndex":"0"}`,
 		},
 		{

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -67,7 +66,7 @@ func printRange(w io.Writer, r *idnodev1.NextRangeResponse) {
 		{"prefix", r.GetPrefix()},
 		{"node-tag", r.GetNodeTag()},
 		{"range-at", r.GetRangeAt().AsTime().Format(time.RFC3339Nano)},
-		{"token", hex.EncodeToString(r.GetToken())},
+		{"token", r.GetToken()},
 	})
 }
 
@@ -122,19 +121,16 @@ the name in this certificate: then no program may still use it, and the command 
 	f.Int64Var(&msg.Low, "low", 0, "the range's first number (required)")
 	f.Int64Var(&msg.High, "high", 0, "the range's last number (required)")
 	msg.Last = f.Int64("last", 0, "the last number used; low-1 if none was (required)")
-	token := f.String("token", "", "the token that came with the range, in hex; hilo next shows it")
+	f.StringVar(&msg.Token, "token", "", "the token that came with the range; hilo next shows it")
 	req := newRequest(f)
 	sure := a.asks(cmd)
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) (err error) {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		for _, name := range []string{"low", "high", "last"} {
 			if !f.Changed(name) {
 				return usagef("--%s is required", name)
 			}
 		}
-		if msg.Token, err = hex.DecodeString(*token); err != nil {
-			return usagef("--token must be hex: %v", err)
-		}
-		if msg.WithoutToken = *token == ""; msg.GetWithoutToken() {
+		if msg.WithoutToken = msg.GetToken() == ""; msg.GetWithoutToken() {
 			question := fmt.Sprintf("Gives %d to %d of %s back: other programs get these numbers, so none may use them still.", msg.GetLast()+1,
 				msg.GetHigh(), quote(args[0]))
 			if err := s.confirm(ctx, sure, question); err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"strconv"
@@ -228,14 +227,14 @@ its epoch, are the holder's own. Renew it in time; a lease that has passed is ac
 				{"until", strconv.FormatInt(res.GetUntil(), 10)},
 				{"epoch", res.GetLayout().GetEpoch().AsTime().Format(time.RFC3339Nano)},
 				{"unit", res.GetLayout().GetUnit().AsDuration().String()},
-				{"token", hex.EncodeToString(res.GetToken())},
+				{"token", res.GetToken()},
 			})
 		})
 	})
 }
 
 func tokenFlag(cmd *cobra.Command) *string {
-	return cmd.Flags().String("token", "", "the token of the lease, in hex; snowflake acquire shows it (required)")
+	return cmd.Flags().String("token", "", "the token of the lease; snowflake acquire shows it (required)")
 }
 
 func workerNumber(text string) (int32, error) {
@@ -246,14 +245,11 @@ func workerNumber(text string) (int32, error) {
 	return int32(n), nil
 }
 
-func leaseOf(number, hexToken string) (worker int32, token []byte, err error) {
-	if worker, err = workerNumber(number); err != nil {
-		return 0, nil, err
+func leaseOf(number, token string) (worker int32, err error) {
+	if token == "" {
+		return 0, usagef("--token is required")
 	}
-	if token, err = hex.DecodeString(hexToken); err != nil || len(token) == 0 {
-		return 0, nil, usagef("--token is required, in hex")
-	}
-	return worker, token, nil
+	return workerNumber(number)
 }
 
 func newSnowflakeRenewCommand(a *app) *cobra.Command {
@@ -262,15 +258,15 @@ func newSnowflakeRenewCommand(a *app) *cobra.Command {
 		Short:   "Move the end of a worker's window, and print it",
 		Example: "  idnode snowflake renew orders 0 --token 4fe1a2b3c4d5e6f7",
 	}
-	given := tokenFlag(cmd)
+	token := tokenFlag(cmd)
 	window := cmd.Flags().Duration("window", 0, "the length of the window from now on (default the pool's longest)")
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		worker, token, err := leaseOf(args[1], *given)
+		worker, err := leaseOf(args[1], *token)
 		if err != nil {
 			return err
 		}
 		msg := &idnodev1.RenewWorkerRequest{
-			Database: s.database, Pool: args[0], Worker: worker, Token: token, Window: asDuration(*window), Now: timestamppb.Now(),
+			Database: s.database, Pool: args[0], Worker: worker, Token: *token, Window: asDuration(*window), Now: timestamppb.Now(),
 		}
 		res, err := workersVia(s.askUntilAnswered).RenewWorker(ctx, msg)
 		return s.out.value(err, res, res.GetUntil())
@@ -283,17 +279,17 @@ func newSnowflakeReleaseCommand(a *app) *cobra.Command {
 		Short:   "Free a worker, and the rest of its window",
 		Example: "  idnode snowflake release orders 0 --token 4fe1a2b3c4d5e6f7 --next 505612345678",
 	}
-	given := tokenFlag(cmd)
+	token := tokenFlag(cmd)
 	next := cmd.Flags().Int64("next", 0, "the first time that no id of the holder has, in units since the epoch (required)")
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		worker, token, err := leaseOf(args[1], *given)
+		worker, err := leaseOf(args[1], *token)
 		if err != nil {
 			return err
 		}
 		if !cmd.Flags().Changed("next") {
 			return usagef("--next is required")
 		}
-		msg := &idnodev1.ReleaseWorkerRequest{Database: s.database, Pool: args[0], Worker: worker, Token: token, Next: next}
+		msg := &idnodev1.ReleaseWorkerRequest{Database: s.database, Pool: args[0], Worker: worker, Token: *token, Next: next}
 		res, err := workersVia(s.askUntilAnswered).ReleaseWorker(ctx, msg)
 		return s.out.value(err, res, "released")
 	})

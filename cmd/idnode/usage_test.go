@@ -88,7 +88,6 @@ func TestWrongUsageOfIds(t *testing.T) {
 		{"hilo set users 64", "--expected is required"},
 		{"hilo set users many --expected 0", "MAX must be a whole number"},
 		{"hilo return users --low 1 --high 32", "--last is required"},
-		{"hilo return users --low 1 --high 32 --last 1 --token xyz", "--token must be hex"},
 		{"hilo next users --last-range-at yesterday", "--last-range-at must be a time"},
 		{"hilo who-holds users", "usage: idnode hilo who-holds TAG NUMBER"},
 		{"hilo who-holds users many", "NUMBER must be a whole number"},

@@ -22,7 +22,7 @@ func FuzzExchange(f *testing.F) {
 		},
 		{{Call: &idnodev1.Call_SeedIdentity{SeedIdentity: &idnodev1.SeedIdentityRequest{Name: "a", Value: proto.Int64(-1), Force: true}}}},
 		{{Call: &idnodev1.Call_NextRange{NextRange: &idnodev1.NextRangeRequest{Tag: "a", Size: 1 << 40}}}},
-		{{Call: &idnodev1.Call_ReturnRange{ReturnRange: &idnodev1.ReturnRangeRequest{Tag: "a", Token: []byte{1}}}}},
+		{{Call: &idnodev1.Call_ReturnRange{ReturnRange: &idnodev1.ReturnRangeRequest{Tag: "a", Token: "01"}}}},
 		{{Call: &idnodev1.Call_Claim{Claim: &idnodev1.ClaimRequest{Id: "a/1"}}}, {Call: &idnodev1.Call_Release{}}},
 	} {
 		data, err := proto.Marshal(&idnodev1.ExchangeRequest{Calls: calls})

@@ -86,7 +86,7 @@ func TestReleaseUnderAnotherSeparator(t *testing.T) {
 	if _, err := n.GetHiLo(ctx, &idnodev1.GetHiLoRequest{Tag: "a/"}); err != nil {
 		t.Errorf("get: %v", err)
 	}
-	back := &idnodev1.ReturnRangeRequest{Tag: "a/", Low: rng.Low, High: rng.High, Last: proto.Int64(1), Token: rng.Token[:]}
+	back := &idnodev1.ReturnRangeRequest{Tag: "a/", Low: rng.Low, High: rng.High, Last: proto.Int64(1), Token: rng.Token}
 	ret, err := n.ReturnRange(ctx, back)
 	if err != nil || !ret.Returned {
 		t.Errorf("return: %+v %v", ret, err)

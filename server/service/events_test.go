@@ -64,7 +64,7 @@ func TestEvents(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			back := &idnodev1.ReturnRangeRequest{Tag: "orders", Low: r.Low, High: r.High, Last: proto.Int64(r.Low + 1), Token: r.Token[:]}
+			back := &idnodev1.ReturnRangeRequest{Tag: "orders", Low: r.Low, High: r.High, Last: proto.Int64(r.Low + 1), Token: r.Token}
 			_, _ = n.ReturnRange(ctx, back)
 			_, _ = n.ReturnRange(ctx, back)
 		}, []string{"default: a range of 32", "default: 32 of hilo orders", "default: 30 came back"}},

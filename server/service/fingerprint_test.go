@@ -27,7 +27,7 @@ var withRequestID = []proto.Message{
 	&idnodev1.SeedIdentityRequest{Name: "u", Value: proto.Int64(3)},
 	&idnodev1.DeleteIdentityRequest{Name: "d"},
 	&idnodev1.NextRangeRequest{Tag: "u", LastRangeAt: timestamppb.New(oneTime)},
-	&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 9, Last: proto.Int64(3), Token: []byte("12345678")},
+	&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 9, Last: proto.Int64(3), Token: aToken},
 	&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 9, Last: proto.Int64(3), WithoutToken: true},
 	&idnodev1.SetHiLoRequest{Tag: "u", Max: 7},
 	&idnodev1.ClaimRequest{Id: "u/y"},

@@ -2,8 +2,9 @@ package service
 
 import (
 	"context"
-	"encoding/binary"
+	"fmt"
 	"math"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -22,8 +23,19 @@ import (
 	"github.com/idnode/idnode/server/reserve"
 )
 
-// tokenBytes is the length of a range's token.
-const tokenBytes = 8
+// tokenDigits is the length of the token of a range or a lease.
+const tokenDigits = 16
+
+// tokenText returns a token as the API has it.
+func tokenText(token uint64) string { return fmt.Sprintf("%0*x", tokenDigits, token) }
+
+func parseToken(text string) (uint64, error) {
+	token, err := strconv.ParseUint(text, 16, 64)
+	if err != nil || text != tokenText(token) {
+		return 0, apierror.Invalid(apierror.ReasonInvalidToken, "token", "the token is not %d digits of lower-case hex", tokenDigits)
+	}
+	return token, nil
+}
 
 type ranges struct {
 	*base
@@ -107,7 +119,7 @@ func (r *ranges) fromCluster(ctx context.Context, w *wantedRange) (*idnodev1.Nex
 		Prefix: rangePrefix(w.GetTag(), w.separator, next.GetServerPrefix()),
 		Low:    next.GetLow(), High: next.GetHigh(), Size: next.GetSize(),
 		RangeAt:  timestamppb.New(time.Unix(0, next.GetTimeUnixNano())),
-		Token:    binary.BigEndian.AppendUint64(nil, next.GetToken()),
+		Token:    tokenText(next.GetToken()),
 		LogIndex: result.GetLogIndex(),
 	}
 	if next.GetServerPrefix() == "" {
@@ -237,7 +249,7 @@ func (r *ranges) returnRange(ctx context.Context, req returnedRange) (*idnodev1.
 	}
 	e, err := r.prepare(ctx, req.GetRequestId(), rights.Ranges, admission.Target{Database: database, Name: tag}, 0, func() fingerprint {
 		return newFingerprint("ReturnRange").text(req.GetDatabase()).text(req.GetTag()).
-			number(req.GetLow()).number(req.GetHigh()).number(req.GetLast()).text(string(req.GetToken()))
+			number(req.GetLow()).number(req.GetHigh()).number(req.GetLast()).text(req.GetToken())
 	})
 	if err != nil {
 		return nil, err
@@ -245,8 +257,11 @@ func (r *ranges) returnRange(ctx context.Context, req returnedRange) (*idnodev1.
 	e.Principal = r.author(ctx)
 	before := r.state.AppliedIndex()
 	ret := &raftlogv1.HiLoReturn{Tag: tag, Low: req.GetLow(), High: req.GetHigh(), Last: req.GetLast()}
-	if len(req.GetToken()) > 0 {
-		ret.CheckToken, ret.Token = true, binary.BigEndian.Uint64(req.GetToken())
+	if req.GetToken() != "" {
+		ret.CheckToken = true
+		if ret.Token, err = parseToken(req.GetToken()); err != nil {
+			return nil, err
+		}
 	}
 	result, err := r.propose(ctx, e, ret, false)
 	if err != nil {
@@ -264,20 +279,22 @@ func (r *ranges) returnRange(ctx context.Context, req returnedRange) (*idnodev1.
 
 // checkReturn refuses malformed returns; the state decides whether a return matches a range.
 func checkReturn(req *idnodev1.ReturnRangeRequest) error {
-	token := len(req.GetToken())
-	switch {
-	case token != 0 && token != tokenBytes:
-		return apierror.Invalid(apierror.ReasonInvalidToken, "token", "the token has %d bytes, not %d", token, tokenBytes)
-	case req.GetLow() < 1:
+	token := req.GetToken() != ""
+	if token {
+		if _, err := parseToken(req.GetToken()); err != nil {
+			return err
+		}
+	}
+	if req.GetLow() < 1 {
 		return apierror.Invalid(apierror.ReasonInvalidLow, "low", "the first number %d is below 1", req.GetLow())
 	}
 	if err := checkReturned(req); err != nil {
 		return err
 	}
 	switch {
-	case token == 0 && !req.GetWithoutToken():
+	case !token && !req.GetWithoutToken():
 		return apierror.Invalid(apierror.ReasonInvalidToken, "token", "the token that came with the range is missing")
-	case token != 0 && req.GetWithoutToken():
+	case token && req.GetWithoutToken():
 		return apierror.Invalid(apierror.ReasonInvalidToken, "token", "there is a token in a return without token")
 	}
 	return nil

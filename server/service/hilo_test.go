@@ -1,7 +1,6 @@
 package service
 
 import (
-	"bytes"
 	"context"
 	"math"
 	"strings"
@@ -36,7 +35,7 @@ func TestHiLo(t *testing.T) {
 	if err != nil || second.Prefix != "users+" || second.Low != 33 || second.High != 96 {
 		t.Fatalf("%+v %v", second, err)
 	}
-	if bytes.Equal(first.Token, second.Token) {
+	if first.Token == second.Token {
 		t.Error("two ranges have the same token")
 	}
 	got, err := n.GetHiLo(ctx, &idnodev1.GetHiLoRequest{Tag: "USERS"})
@@ -44,7 +43,7 @@ func TestHiLo(t *testing.T) {
 		t.Errorf("get: %+v %v", got, err)
 	}
 
-	ret := func(low, high, last int64, token []byte) *idnodev1.ReturnRangeResponse {
+	ret := func(low, high, last int64, token string) *idnodev1.ReturnRangeResponse {
 		t.Helper()
 		res, err := n.ReturnRange(ctx, &idnodev1.ReturnRangeRequest{Tag: "users", Low: low, High: high, Last: proto.Int64(last), Token: token})
 		if err != nil {
@@ -52,16 +51,16 @@ func TestHiLo(t *testing.T) {
 		}
 		return res
 	}
-	if r := ret(33, 96, 40, first.Token[:]); r.Returned || r.Max != 96 {
+	if r := ret(33, 96, 40, first.Token); r.Returned || r.Max != 96 {
 		t.Errorf("another range's token: %+v", r)
 	}
-	if r := ret(33, 96, 31, second.Token[:]); r.Returned {
+	if r := ret(33, 96, 31, second.Token); r.Returned {
 		t.Errorf("below the range: %+v", r)
 	}
-	if r := ret(33, 96, 40, second.Token[:]); !r.Returned || r.Max != 40 {
+	if r := ret(33, 96, 40, second.Token); !r.Returned || r.Max != 40 {
 		t.Errorf("the range: %+v", r)
 	}
-	if r := ret(33, 96, 40, second.Token[:]); r.Returned || r.Max != 40 {
+	if r := ret(33, 96, 40, second.Token); r.Returned || r.Max != 40 {
 		t.Errorf("a repeat: %+v", r)
 	}
 	third, err := n.NextRange(ctx, &idnodev1.NextRangeRequest{Tag: "users", Size: 10})
@@ -156,11 +155,11 @@ func TestHiLoLimits(t *testing.T) {
 		},
 		{
 			"return: token without token",
-			callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: proto.Int64(1), Token: make([]byte, 8), WithoutToken: true}),
+			callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: proto.Int64(1), Token: aToken, WithoutToken: true}),
 			apierror.ReasonInvalidToken, "token",
 		},
 		{
-			"return: no last", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Token: make([]byte, 8)}),
+			"return: no last", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Token: aToken}),
 			apierror.ReasonInvalidLast, "last",
 		},
 		{
@@ -168,12 +167,12 @@ func TestHiLoLimits(t *testing.T) {
 			apierror.ReasonInvalidLast, "last",
 		},
 		{
-			"return: token", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Token: make([]byte, 7), Last: proto.Int64(0)}),
+			"return: token", callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Token: aToken[1:], Last: proto.Int64(0)}),
 			apierror.ReasonInvalidToken, "token",
 		},
 		{
 			"return: unknown tag",
-			callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Token: make([]byte, 8), Last: proto.Int64(0)}), "", "",
+			callReturn(&idnodev1.ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Token: aToken, Last: proto.Int64(0)}), "", "",
 		},
 		{"set: tag", callSet(&idnodev1.SetHiLoRequest{Tag: "u/", Max: 1}), apierror.ReasonInvalidTag, "tag"},
 		{"set: expected", callSet(&idnodev1.SetHiLoRequest{Tag: "u", Expected: -1}), apierror.ReasonInvalidExpected, "expected"},
@@ -246,3 +245,6 @@ func TestWhoHolds(t *testing.T) {
 	_, err = n.WhoHolds(ctx, &idnodev1.WhoHoldsRequest{Tag: "users"})
 	wantError(t, err, apierror.CodeInvalidArgument, apierror.ReasonInvalidNumber, "number")
 }
+
+// aToken is a token that is well formed.
+const aToken = "0123456789abcdef"

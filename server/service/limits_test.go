@@ -149,7 +149,7 @@ func TestNumbersGivenBack(t *testing.T) {
 	giveBack := func(r *idnodev1.NextRangeResponse, last int64) {
 		t.Helper()
 		res, err := n.ReturnRange(ctx, &idnodev1.ReturnRangeRequest{
-			Tag: "orders", Low: r.Low, High: r.High, Last: proto.Int64(last), Token: r.Token[:],
+			Tag: "orders", Low: r.Low, High: r.High, Last: proto.Int64(last), Token: r.Token,
 			RequestId: &idnodev1.RequestId{Id: "return" + strconv.FormatInt(r.High, 10)},
 		})
 		if err != nil || !res.Returned {

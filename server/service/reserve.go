@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"sync"
 	"time"
@@ -125,7 +124,7 @@ func (r *ranges) fromReserve(caller string, w *wantedRange) *idnodev1.NextRangeR
 	}
 	res := &idnodev1.NextRangeResponse{
 		Prefix: rangePrefix(w.GetTag(), w.separator, r.serverPrefix), Low: got.Low, High: got.High, Size: got.Size(),
-		RangeAt: timestamppb.New(now), Token: binary.BigEndian.AppendUint64(nil, reserve.NewToken()), FromReserve: true,
+		RangeAt: timestamppb.New(now), Token: tokenText(reserve.NewToken()), FromReserve: true,
 	}
 	if r.serverPrefix == "" {
 		res.NodeTag = w.next.GetServerTag()

@@ -80,7 +80,7 @@ func TestARangeComesFromTheReserveWhenTheClusterIsOutOfReach(t *testing.T) {
 			same(t, got, &idnodev1.NextRangeResponse{
 				Prefix: "Users+", Low: 1, High: 10, Size: 10, NodeTag: "A", RangeAt: got.RangeAt, Token: got.Token, FromReserve: true,
 			})
-			if len(got.Token) != tokenBytes || f.took[1] != (hilo.Range{Low: 1, High: 10}) {
+			if len(got.Token) != tokenDigits || f.took[1] != (hilo.Range{Low: 1, High: 10}) {
 				t.Errorf("%+v, %v were taken", got, f.took)
 			}
 			if f.cutOff && n.world.Proposals() != before {

@@ -111,9 +111,13 @@ func (o *ownWorker) Acquire(ctx context.Context, now time.Time) (generator.Lease
 
 // Renew moves the end of the window.
 func (o *ownWorker) Renew(ctx context.Context, l generator.Lease, now time.Time) (int64, error) {
+	token, err := parseToken(l.Token)
+	if err != nil {
+		return 0, err
+	}
 	e := op.Envelope{Database: o.pool.database, Principal: o.author.Load()}
 	result, err := o.once(ctx, e, &raftlogv1.WorkerRenew{
-		Pool: o.pool.name, Worker: int32(l.Worker), Token: l.Token, HolderUnixNano: now.UnixNano(),
+		Pool: o.pool.name, Worker: int32(l.Worker), Token: token, HolderUnixNano: now.UnixNano(),
 	})
 	return result.GetWorkerLease().GetUntil(), err
 }

@@ -40,7 +40,7 @@ func TestAWorkerThroughTheService(t *testing.T) {
 	}
 	acquire := &idnodev1.AcquireWorkerRequest{Pool: "ORDERS", Holder: "web-1", Now: now, RequestId: &idnodev1.RequestId{Id: "r"}}
 	l, err := n.AcquireWorker(ctx, acquire)
-	if err != nil || len(l.GetToken()) != 8 || l.GetUntil()-l.GetFrom() != 6100 || l.GetLayout().GetWorkerBits() != 7 {
+	if err != nil || len(l.GetToken()) != tokenDigits || l.GetUntil()-l.GetFrom() != 6100 || l.GetLayout().GetWorkerBits() != 7 {
 		t.Fatalf("%+v, %v", l, err)
 	}
 	again, err := n.AcquireWorker(ctx, acquire)
@@ -230,7 +230,7 @@ func TestWrongCallsOnWorkers(t *testing.T) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	var tokens [][]byte
+	var tokens []string
 	for _, holder := range []string{"a", "b"} {
 		l, err := n.AcquireWorker(ctx, &idnodev1.AcquireWorkerRequest{Pool: "p", Holder: holder, Now: timestamppb.New(now)})
 		if err != nil {
@@ -312,7 +312,7 @@ func TestWrongCallsOnWorkers(t *testing.T) {
 			apierror.CodeFailedPrecondition, apierror.ReasonLeasePassed, "worker",
 		},
 		{
-			second(n.RenewWorker(ctx, &idnodev1.RenewWorkerRequest{Pool: "p", Token: []byte("x")})), apierror.CodeInvalidArgument,
+			second(n.RenewWorker(ctx, &idnodev1.RenewWorkerRequest{Pool: "p", Token: "ABCDEF0123456789"})), apierror.CodeInvalidArgument,
 			apierror.ReasonInvalidToken, "token",
 		},
 		{

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"encoding/binary"
 	"math"
 	"strconv"
 	"time"
@@ -169,7 +168,7 @@ func (w *workers) acquireWorker(ctx context.Context, req *idnodev1.AcquireWorker
 		return nil, err
 	}
 	return &idnodev1.AcquireWorkerResponse{
-		Worker: int32(l.Worker), Token: binary.BigEndian.AppendUint64(nil, l.Token), From: l.From, Until: l.Until,
+		Worker: int32(l.Worker), Token: l.Token, From: l.From, Until: l.Until,
 		Layout: layoutMessage(l.Layout), LogIndex: index,
 	}, nil
 }
@@ -189,7 +188,7 @@ func (w *workers) lease(ctx context.Context, e op.Envelope, acquire *raftlogv1.W
 	}
 	l := result.GetWorkerLease()
 	return generator.Lease{
-		Worker: int(l.GetWorker()), Token: l.GetToken(), From: l.GetFrom(), Until: l.GetUntil(), Layout: op.LayoutOf(l.GetLayout()),
+		Worker: int(l.GetWorker()), Token: tokenText(l.GetToken()), From: l.GetFrom(), Until: l.GetUntil(), Layout: op.LayoutOf(l.GetLayout()),
 	}, result.GetLogIndex(), nil
 }
 
@@ -247,17 +246,15 @@ func (w *workers) renewWorker(ctx context.Context, req *idnodev1.RenewWorkerRequ
 type ofLease interface {
 	GetDatabase() string
 	GetPool() string
-	GetToken() []byte
+	GetToken() string
 }
 
 func leaseOf(req ofLease) (pool poolKey, token uint64, err error) {
 	if pool, err = keyOfPool(req.GetDatabase(), req.GetPool(), "pool"); err != nil {
 		return poolKey{}, 0, err
 	}
-	if n := len(req.GetToken()); n != tokenBytes {
-		return poolKey{}, 0, apierror.Invalid(apierror.ReasonInvalidToken, "token", "the token has %d bytes, not %d", n, tokenBytes)
-	}
-	return pool, binary.BigEndian.Uint64(req.GetToken()), nil
+	token, err = parseToken(req.GetToken())
+	return pool, token, err
 }
 
 // ReleaseWorker frees a worker.

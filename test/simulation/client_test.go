@@ -48,7 +48,7 @@ type heldRange struct {
 	database        string
 	name, tag       string
 	low, high, last int64
-	token           []byte
+	token           string
 }
 
 func clientHost(number int) string { return fmt.Sprintf("client-%d", number) }

@@ -41,7 +41,7 @@ func (s *source) Next(ctx context.Context, r generator.Request) (got generator.R
 		if err == nil {
 			got = generator.Range{
 				Low: op.Low, High: op.High, Granted: a.GetSize(), Prefix: a.GetPrefix(), NodeTag: op.Tag,
-				FromReserve: op.Reserve, Token: string(a.GetToken()),
+				FromReserve: op.Reserve, Token: a.GetToken(),
 			}
 		}
 		return err
@@ -57,7 +57,7 @@ func (s *source) Next(ctx context.Context, r generator.Request) (got generator.R
 
 // Return implements generator.RangeSource.
 func (s *source) Return(ctx context.Context, r generator.Range, last int64) error {
-	s.client.giveBack(ctx, heldRange{name: "generated", tag: r.NodeTag, low: r.Low, high: r.High, last: last, token: []byte(r.Token)})
+	s.client.giveBack(ctx, heldRange{name: "generated", tag: r.NodeTag, low: r.Low, high: r.High, last: last, token: r.Token})
 	return nil
 }
 

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -82,7 +81,7 @@ func outcomeError(op history.Op) error {
 
 // Acquire implements generator.Source.
 func (h *holder) Acquire(ctx context.Context, now time.Time) (l generator.Lease, err error) {
-	var token []byte
+	var token string
 	op := h.call(func() history.Op {
 		op := history.Op{Kind: history.Lease, Name: stamps}
 		id := h.client.request(&op)
@@ -92,7 +91,7 @@ func (h *holder) Acquire(ctx context.Context, now time.Time) (l generator.Lease,
 				Pool: stamps, Holder: h.name, Window: durationpb.New(want), Now: timestamppb.New(now.Add(h.ahead)), RequestId: id,
 			})
 			h.client.saw(r)
-			op.Result, op.Tag, op.Low, op.High = int64(r.GetWorker()), fmt.Sprintf("%x", r.GetToken()), r.GetFrom(), r.GetUntil()-1
+			op.Result, op.Tag, op.Low, op.High = int64(r.GetWorker()), r.GetToken(), r.GetFrom(), r.GetUntil()-1
 			if err == nil {
 				token = r.GetToken()
 			}
@@ -103,7 +102,7 @@ func (h *holder) Acquire(ctx context.Context, now time.Time) (l generator.Lease,
 		return l, err
 	}
 	l = generator.Lease{
-		Layout: twoWorkers, Worker: int(op.Result), Token: binary.BigEndian.Uint64(token), From: op.Low, Until: op.High + 1,
+		Layout: twoWorkers, Worker: int(op.Result), Token: token, From: op.Low, Until: op.High + 1,
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -112,20 +111,13 @@ func (h *holder) Acquire(ctx context.Context, now time.Time) (l generator.Lease,
 	return l, nil
 }
 
-// tokenOf returns the token of a lease, and how the history has it.
-func tokenOf(l generator.Lease) (bytes []byte, text string) {
-	bytes = binary.BigEndian.AppendUint64(nil, l.Token)
-	return bytes, fmt.Sprintf("%x", bytes)
-}
-
 // Renew implements generator.Source.
 func (h *holder) Renew(ctx context.Context, l generator.Lease, now time.Time) (int64, error) {
-	token, text := tokenOf(l)
 	op := h.call(func() history.Op {
-		return h.client.issue(ctx, history.Op{Kind: history.Renew, Name: stamps, Tag: text},
+		return h.client.issue(ctx, history.Op{Kind: history.Renew, Name: stamps, Tag: l.Token},
 			func(ctx context.Context, s *server, op *history.Op) error {
 				r, err := h.client.pools(s).RenewWorker(ctx, &idnodev1.RenewWorkerRequest{
-					Pool: stamps, Worker: int32(l.Worker), Token: token, Window: durationpb.New(300 * time.Millisecond),
+					Pool: stamps, Worker: int32(l.Worker), Token: l.Token, Window: durationpb.New(300 * time.Millisecond),
 					Now: timestamppb.New(now.Add(h.ahead)),
 				})
 				op.High = r.GetUntil() - 1
@@ -140,13 +132,12 @@ func (h *holder) Release(ctx context.Context, l generator.Lease, next int64) err
 	if h.crashed.Load() {
 		return errCrashed
 	}
-	token, text := tokenOf(l)
 	next += h.units()
 	return outcomeError(h.call(func() history.Op {
-		return h.client.issue(ctx, history.Op{Kind: history.Free, Name: stamps, Tag: text, Last: next - 1},
+		return h.client.issue(ctx, history.Op{Kind: history.Free, Name: stamps, Tag: l.Token, Last: next - 1},
 			func(ctx context.Context, s *server, op *history.Op) error {
 				_, err := h.client.pools(s).ReleaseWorker(ctx, &idnodev1.ReleaseWorkerRequest{
-					Pool: stamps, Worker: int32(l.Worker), Token: token, Next: proto.Int64(next),
+					Pool: stamps, Worker: int32(l.Worker), Token: l.Token, Next: proto.Int64(next),
 				})
 				return err
 			})
@@ -164,7 +155,7 @@ func (h *holder) made(id int64) {
 	h.mu.Lock()
 	for _, l := range h.leases {
 		if l.Worker == worker && l.From <= at {
-			_, op.Tag = tokenOf(l)
+			op.Tag = l.Token
 		}
 	}
 	h.mu.Unlock()

@@ -129,7 +129,7 @@ func (c *client) nextRange(ctx context.Context) {
 		Count: pick[int64](c.random, 0, 1, 10),
 	}
 	id := c.request(&op)
-	tag, token := strings.TrimSuffix(c.spelled(op.Name), "|"), []byte(nil)
+	tag, token := strings.TrimSuffix(c.spelled(op.Name), "|"), ""
 	got := c.issue(ctx, op, func(ctx context.Context, s *server, op *history.Op) error {
 		r, err := c.ids(s).NextRange(ctx,
 			&idnodev1.NextRangeRequest{Database: op.Database, Tag: tag, Size: op.Count, Label: "traffic", RequestId: id})
@@ -197,7 +197,7 @@ func (c *client) abuseRange(ctx context.Context) {
 	case newest == nil:
 	case kind == 1:
 		forged := *newest
-		forged.token = []byte("12345678")
+		forged.token = "0123456789abcdef"
 		c.giveBack(ctx, forged)
 	case newest.low > 1:
 		below := *newest

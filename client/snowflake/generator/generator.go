@@ -30,8 +30,8 @@ const (
 type Lease struct {
 	Layout snowflake.Layout
 	Worker int
-	// Token proves ownership.
-	Token uint64
+	// Token proves ownership. It is opaque.
+	Token string
 	// From is the first time of the window, and Until the first after it, in units of the layout.
 	From, Until int64
 }

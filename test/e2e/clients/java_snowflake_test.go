@@ -1,11 +1,11 @@
 package clients
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 	"net/http"
 	"path"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -87,7 +87,7 @@ func (l *leasing) acquire(body []byte) (proto.Message, error) {
 	l.newest = lease
 	layout := l.pool.Layout()
 	return &idnodev1.AcquireWorkerResponse{
-		Worker: int32(lease.Worker), Token: binary.BigEndian.AppendUint64(nil, lease.Token), From: lease.From, Until: lease.Until,
+		Worker: int32(lease.Worker), Token: fmt.Sprintf("%016x", lease.Token), From: lease.From, Until: lease.Until,
 		LogIndex: 101,
 		Layout: &idnodev1.PoolLayout{
 			Epoch: timestamppb.New(time.UnixMilli(layout.Epoch)), Unit: durationpb.New(time.Duration(layout.Unit) * time.Millisecond),
@@ -101,7 +101,11 @@ func (l *leasing) release(body []byte) (proto.Message, error) {
 	if err := protojson.Unmarshal(body, &req); err != nil {
 		return nil, err
 	}
-	err := l.pool.Release(int(req.GetWorker()), binary.BigEndian.Uint64(req.GetToken()), req.GetNext())
+	token, err := strconv.ParseUint(req.GetToken(), 16, 64)
+	if err != nil {
+		return nil, err
+	}
+	err = l.pool.Release(int(req.GetWorker()), token, req.GetNext())
 	return &idnodev1.ReleaseWorkerResponse{LogIndex: 102}, err
 }
 

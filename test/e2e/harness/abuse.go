@@ -16,7 +16,7 @@ func (tr *Traffic) Abuse(n *Node, callers int) {
 // heldRange is a range with its token.
 type heldRange struct {
 	history.Op
-	token []byte
+	token string
 }
 
 // maxHeld is how many old ranges a dishonest caller remembers.
@@ -25,7 +25,7 @@ const maxHeld = 50
 // abuse uses some of a range, makes returns that must not be believed, and gives
 // the rest back for certain.
 func (w *worker) abuse(old *[]heldRange) history.Outcome {
-	var token []byte
+	var token string
 	held := w.issue(history.Op{Kind: history.Range, Name: "abused", Count: w.draw(0, 1, 10)}, &token)
 	if held.Outcome != history.OK {
 		return held.Outcome
@@ -59,8 +59,8 @@ func (w *worker) use(held history.Op, used int64) {
 func (w *worker) dishonest(present heldRange, old []heldRange) []heldRange {
 	below, foreign, nameless := present, present, present
 	below.Last = present.Low - 2 - w.random.Int64N(40)
-	foreign.Last, foreign.token = present.Low-1, []byte("12345678")
-	nameless.Last, nameless.token = present.Low-1, nil
+	foreign.Last, foreign.token = present.Low-1, "0123456789abcdef"
+	nameless.Last, nameless.token = present.Low-1, ""
 	returns := []heldRange{below, foreign, nameless}
 	if len(old) > 0 {
 		late := old[w.random.IntN(len(old))]

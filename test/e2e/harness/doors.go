@@ -18,7 +18,7 @@ import (
 type door interface {
 	// tag is that of the node asked, or empty if it is not known.
 	tag() string
-	do(ctx context.Context, op *history.Op, token *[]byte) error
+	do(ctx context.Context, op *history.Op, token *string) error
 }
 
 // plainDoor is one node over plain gRPC, without retries.
@@ -26,7 +26,7 @@ type plainDoor struct{ n *Node }
 
 func (d plainDoor) tag() string { return d.n.Tag }
 
-func (d plainDoor) do(ctx context.Context, op *history.Op, token *[]byte) error {
+func (d plainDoor) do(ctx context.Context, op *history.Op, token *string) error {
 	switch ids := d.n.Ids; op.Kind {
 	case history.Next:
 		r, err := ids.NextIdentity(ctx, nextRequest(op))
@@ -80,7 +80,7 @@ type clientDoor struct{ c *goclient.Client }
 
 func (d clientDoor) tag() string { return "" }
 
-func (d clientDoor) do(ctx context.Context, op *history.Op, token *[]byte) (err error) {
+func (d clientDoor) do(ctx context.Context, op *history.Op, token *string) (err error) {
 	opts := []goclient.Option{goclient.WithDatabase(op.Database)}
 	if op.Request != "" {
 		opts = append(opts, goclient.WithRequestID(op.Request))
@@ -127,10 +127,10 @@ func (d clientDoor) do(ctx context.Context, op *history.Op, token *[]byte) (err 
 		r, err = d.c.NextRange(ctx, op.Name, goclient.RangeRequest{Size: op.Count}, opts...)
 		op.Low, op.High, op.Tag, op.Reserve = r.Low, r.High, r.NodeTag, r.FromReserve
 		if err == nil {
-			*token = []byte(r.Token)
+			*token = r.Token
 		}
 	case history.Return:
-		r := goclient.Range{Low: op.Low, High: op.High, Token: string(*token)}
+		r := goclient.Range{Low: op.Low, High: op.High, Token: *token}
 		if op.Returned, err = d.c.ReturnRange(ctx, op.Name, r, op.Last, opts...); op.Returned {
 			op.Result = op.Last // the client does not say
 		}

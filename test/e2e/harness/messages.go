@@ -39,7 +39,7 @@ func rangeRequest(op *history.Op) *idnodev1.NextRangeRequest {
 	return &idnodev1.NextRangeRequest{Database: op.Database, Tag: op.Name, Size: op.Count, RequestId: requestID(op)}
 }
 
-func returnRequest(op *history.Op, token []byte) *idnodev1.ReturnRangeRequest {
+func returnRequest(op *history.Op, token string) *idnodev1.ReturnRangeRequest {
 	return &idnodev1.ReturnRangeRequest{
 		Database: op.Database, Tag: op.Name, Low: op.Low, High: op.High, Last: proto.Int64(op.Last), Token: token, RequestId: requestID(op),
 	}
@@ -59,7 +59,7 @@ func took(op *history.Op, blocks []*idnodev1.ValueBlock) {
 
 // reserved leaves the token alone if there is no answer: a call that is repeated may
 // fail, and its first answer counts.
-func reserved(op *history.Op, r *idnodev1.NextRangeResponse, token *[]byte) {
+func reserved(op *history.Op, r *idnodev1.NextRangeResponse, token *string) {
 	op.Low, op.High, op.Tag, op.Reserve = r.GetLow(), r.GetHigh(), r.GetNodeTag(), r.GetFromReserve()
 	if r != nil {
 		*token = r.Token

@@ -110,7 +110,7 @@ func (w *worker) seedExpected() history.Outcome {
 // setRange reserves numbers of a tag itself, as a client does that runs the whole
 // algorithm on its own side: above the range that it has just been given.
 func (w *worker) setRange() history.Outcome {
-	var token []byte
+	var token string
 	held := w.issue(history.Op{Kind: history.Range, Name: "counted", Count: w.draw(1, 10), Request: w.request()}, &token)
 	if held.Outcome != history.OK {
 		return held.Outcome
@@ -175,7 +175,7 @@ func (w *worker) nextRange() history.Outcome {
 	if w.random.IntN(2) == 0 {
 		op.Request = w.request()
 	}
-	var token []byte
+	var token string
 	held := w.issue(op, &token)
 	if held.Outcome != history.OK {
 		return held.Outcome

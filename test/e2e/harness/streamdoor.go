@@ -21,7 +21,7 @@ type streamDoor struct {
 	correlation uint64
 }
 
-func (d *streamDoor) do(ctx context.Context, op *history.Op, token *[]byte) error {
+func (d *streamDoor) do(ctx context.Context, op *history.Op, token *string) error {
 	call := streamCall(op, token)
 	if call == nil {
 		return d.plainDoor.do(ctx, op, token)
@@ -86,7 +86,7 @@ func (d *streamDoor) ask(call *idnodev1.Call) (*idnodev1.Reply, error) {
 }
 
 // streamCall makes a call of a stream, or nil where no stream takes such calls.
-func streamCall(op *history.Op, token *[]byte) *idnodev1.Call {
+func streamCall(op *history.Op, token *string) *idnodev1.Call {
 	switch op.Kind {
 	case history.Next:
 		return &idnodev1.Call{Call: &idnodev1.Call_NextIdentity{NextIdentity: nextRequest(op)}}
@@ -107,7 +107,7 @@ func streamCall(op *history.Op, token *[]byte) *idnodev1.Call {
 }
 
 // answered fills in the answer of a reply.
-func answered(op *history.Op, reply *idnodev1.Reply, token *[]byte) error {
+func answered(op *history.Op, reply *idnodev1.Reply, token *string) error {
 	switch r := reply.Reply.(type) {
 	case *idnodev1.Reply_Error:
 		return status.ErrorProto(&spb.Status{Code: r.Error.Code, Message: r.Error.Message, Details: r.Error.Details})

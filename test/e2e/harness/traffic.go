@@ -256,7 +256,7 @@ func (w *worker) run(step func(*worker) history.Outcome) {
 
 // issue makes a call, and repeats one with a request id until its outcome is
 // known. Now and then an answered one is repeated too.
-func (w *worker) issue(op history.Op, token *[]byte) history.Op {
+func (w *worker) issue(op history.Op, token *string) history.Op {
 	first := time.Now()
 	op.Database = w.database
 	deadline := w.deadline
@@ -284,7 +284,7 @@ func (w *worker) issue(op history.Op, token *[]byte) history.Op {
 }
 
 // repeat makes a call again, through any node.
-func (w *worker) repeat(op history.Op, token *[]byte) history.Op {
+func (w *worker) repeat(op history.Op, token *string) history.Op {
 	w.Traffic.run.repeats.Add(1)
 	w.mu.Lock()
 	d := w.doors[w.random.IntN(len(w.doors))]
@@ -303,11 +303,11 @@ func passing(code string) bool {
 }
 
 // try makes a call once and records it.
-func (w *worker) try(d door, op history.Op, token *[]byte) history.Op {
+func (w *worker) try(d door, op history.Op, token *string) history.Op {
 	return w.tryFor(w.deadline, d, op, token)
 }
 
-func (w *worker) tryFor(deadline time.Duration, d door, op history.Op, token *[]byte) history.Op {
+func (w *worker) tryFor(deadline time.Duration, d door, op history.Op, token *string) history.Op {
 	// The call's context is not the traffic's: what is in flight ends by itself.
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
