@@ -122,6 +122,13 @@ func (j Join) refusal(address string, err error) error {
 	return fmt.Errorf("asking %s: %w", address, err)
 }
 
+// lasting says which refusals the same request gets again. One that this program does not know may pass.
 func lasting(reason raftlogv1.RefusalReason) bool {
-	return reason != raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED
+	switch reason {
+	case raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA,
+		raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID, raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER,
+		raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED:
+		return true
+	}
+	return false
 }

@@ -62,6 +62,7 @@ func TestJoin(t *testing.T) {
 		{"at once", nil, nil, 1},
 		{"the second address", []error{down}, nil, 2},
 		{"after a while", []error{down, down, refused(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED), down}, nil, 5},
+		{"for a reason of a newer program", []error{refused(999)}, nil, 2},
 		{"tag taken", []error{refused(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN)}, ErrTagTaken, 1},
 		{"denied", []error{toldDenied{down}}, down, 1},
 	}

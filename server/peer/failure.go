@@ -82,9 +82,9 @@ func decode(err error) error {
 		}
 		switch outcome.Outcome(f.GetOutcome()) {
 		case outcome.NotApplied:
-			e.Outcome = outcome.NewNotApplied(outcome.Reason(f.GetReason()), nil)
+			e.Outcome = outcome.NewNotApplied(outcome.Reason(f.GetReason()), errors.New(e.Message))
 		case outcome.Unknown:
-			e.Outcome = outcome.NewUnknown(outcome.Reason(f.GetReason()), nil)
+			e.Outcome = outcome.NewUnknown(outcome.Reason(f.GetReason()), errors.New(e.Message))
 		}
 		if e.refusal = f.GetRefusal(); e.refusal != nil {
 			e.Outcome = outcome.NewNotApplied(outcome.Invalid, nil)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -297,6 +298,16 @@ func TestForwardOutcomes(t *testing.T) {
 			_, err := p.pool.Forward(soon(t), idB, []byte{1})
 			want(t, err, tt.want, tt.reason)
 		})
+	}
+}
+
+// TestDecodedOutcomesHaveTheMessage, which alone says what a reason of a newer leader is.
+func TestDecodedOutcomesHaveTheMessage(t *testing.T) {
+	err := decode(encode(outcome.NewNotApplied(99, errors.New("the moon is full"))))
+	want(t, err, outcome.NotApplied, 99)
+	var e *outcome.Error
+	if !errors.As(err, &e) || e.Err == nil || !strings.Contains(e.Err.Error(), "the moon is full") {
+		t.Errorf("%+v", e)
 	}
 }
 

@@ -143,9 +143,23 @@ func await(t *testing.T, condition func() bool) {
 // TestEveryRefusalIsTranslated: a reason added to the log must be added here.
 func TestEveryRefusalIsTranslated(t *testing.T) {
 	for number, name := range raftlogv1.RefusalReason_name {
-		e := refusalError(&raftlogv1.Refusal{Reason: raftlogv1.RefusalReason(number)})
-		if (e.Code == apierror.CodeInternal) != (number == 0) || e.Message == "" {
-			t.Errorf("%s becomes %s %s %q", name, e.Code, e.Reason, e.Message)
+		if _, ok := refusalKinds[raftlogv1.RefusalReason(number)]; ok != (number != 0) {
+			t.Errorf("%s: %t", name, ok)
+		}
+	}
+}
+
+// TestReasonsOfANewerLeader: nothing happened, and what it says is passed on.
+func TestReasonsOfANewerLeader(t *testing.T) {
+	const detail = "the moon is full"
+	e := refusalError(&raftlogv1.Refusal{Reason: 999, Detail: detail})
+	if e.Code != apierror.CodeFailedPrecondition || e.Reason != apierror.ReasonFormatUnsupported || e.Message != detail {
+		t.Errorf("a refusal becomes %+v", e)
+	}
+	for message, cause := range map[string]error{detail: errors.New(detail), "not applied: reason 99": nil} {
+		e = proposalError(outcome.NewNotApplied(99, cause), false)
+		if e.Code != apierror.CodeUnavailable || e.Reason != apierror.ReasonNoQuorum || e.Message != message+"; nothing happened" {
+			t.Errorf("an outcome becomes %+v", e)
 		}
 	}
 }

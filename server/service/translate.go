@@ -65,21 +65,25 @@ func notApplied(err error) *apierror.Error {
 	case outcome.Stopping:
 		return apierror.Stopping(err)
 	case outcome.LeaderUnreachable:
-		return apierror.Unavailable(apierror.ReasonLeaderUnreachable, causeOf(err)+"; nothing happened", apierror.RetryQuorum, err)
+		return apierror.Unavailable(apierror.ReasonLeaderUnreachable, causeOf(err, "the leader does not answer this node")+"; nothing happened",
+			apierror.RetryQuorum, err)
 	case outcome.Deadline:
 		return apierror.Unavailable(apierror.ReasonNoQuorum, "no leader took the call in time; nothing happened", apierror.RetryQuorum, err)
-	default:
+	case outcome.Unspecified, outcome.NoQuorum, outcome.NotLeader, outcome.LeadershipLost, outcome.Storage, outcome.SessionLost,
+		outcome.Invalid:
 		return apierror.Unavailable(apierror.ReasonNoQuorum, "there is no leader, or no majority that follows it; nothing happened",
 			apierror.RetryQuorum, err)
+	default: // Of a newer leader.
+		return apierror.Unavailable(apierror.ReasonNoQuorum, causeOf(err, err.Error())+"; nothing happened", apierror.RetryQuorum, err)
 	}
 }
 
-// causeOf is the cause in an error of package outcome, which names the leader.
-func causeOf(err error) string {
+// causeOf is the cause in an error of package outcome, in the words of whoever said it.
+func causeOf(err error, otherwise string) string {
 	if e, ok := errors.AsType[*outcome.Error](err); ok && e.Err != nil {
 		return e.Err.Error()
 	}
-	return "the leader does not answer this node"
+	return otherwise
 }
 
 // readError translates why a linearizable read failed. A read changes nothing,
@@ -181,8 +185,8 @@ var reasonOfField = map[string]string{
 // refusalError translates a refusal of the state machine.
 func refusalError(r *raftlogv1.Refusal) *apierror.Error {
 	kind, ok := refusalKinds[r.GetReason()]
-	if !ok {
-		return apierror.Internal(errors.New("refused: " + r.String()))
+	if !ok { // Of a newer leader.
+		kind = refusalKind{apierror.CodeFailedPrecondition, apierror.ReasonFormatUnsupported}
 	}
 	e := &apierror.Error{Code: kind.code, Reason: kind.reason, Message: r.GetDetail(), Field: r.GetField()}
 	if strings.HasPrefix(e.Message, "is ") || strings.HasPrefix(e.Message, "has ") {
