@@ -160,6 +160,9 @@ func newContextSaveCommand(a *app) *cobra.Command {
 			}
 		}
 		if saved, ok := c.Contexts[args[0]]; ok && !reflect.DeepEqual(saved, given) {
+			if _, err := c.get(args[0]); err != nil {
+				return err
+			}
 			question := fmt.Sprintf("Replaces the context %s by one of %s.", contextText(args[0], saved), strings.Join(given.Endpoints, ", "))
 			if err := sure.ask(question); err != nil {
 				return err
@@ -207,8 +210,12 @@ func (a *app) contexts() (*contexts, error) {
 	return c, nil
 }
 
+// get refuses a context that this program knows only in part.
 func (c *contexts) get(name string) (connection, error) {
 	saved, ok := c.Contexts[name]
+	for key := range saved.Newer {
+		return saved, usagef("the context %s has a key that this program does not know: %s", quote(name), key)
+	}
 	if ok {
 		return saved, nil
 	}

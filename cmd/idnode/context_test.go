@@ -123,6 +123,32 @@ func TestContextFile(t *testing.T) {
 	}
 }
 
+// TestContextOfANewerProgram: it is neither used nor replaced, and stays whole where another is saved.
+func TestContextOfANewerProgram(t *testing.T) {
+	home, old := t.TempDir(), nodeCalled(t, "old")
+	path := filepath.Join(home, "idnode", "contexts.yaml")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	newer := "    newer:\n        endpoint: ['x:1']\n        proxy:\n            - {url: y}\n"
+	if err := os.WriteFile(path, []byte("contexts:\n"+newer+"    old:\n        endpoint: ['"+old+"']\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const refused = `the context "newer" has a key that this program does not know: proxy`
+	for line, want := range map[string]string{
+		"context list": "newer  x:1\n", "next users| --context old": "old\n", "context save third --endpoint " + old: "",
+		"next users| --context newer": refused, "context use newer": refused, "context save newer --yes --endpoint " + old: refused,
+	} {
+		got := commandEnv(t, []string{"XDG_CONFIG_HOME=" + home}, strings.Fields(line)...)
+		if (got.code == exitUsage) != (want == refused) || !strings.Contains(got.stdout+got.stderr, want) {
+			t.Errorf("%s: %+v, want %s", line, got, want)
+		}
+	}
+	if text := string(mustRead(t, path)); !strings.Contains(text, "proxy:\n            - url: \"y\"\n") || !strings.Contains(text, "third:") {
+		t.Errorf("%s", text)
+	}
+}
+
 // TestConfirmNamesTheCluster that a question is about.
 func TestConfirmNamesTheCluster(t *testing.T) {
 	node := newFakeNode(t, answer(&idnodev1.GetStatusResponse{ClusterId: "c1d2", Self: &idnodev1.Member{Tag: "A"}}))

@@ -32,6 +32,8 @@ type connection struct {
 	Cert       string   `yaml:"tls-cert,omitempty"`
 	Key        string   `yaml:"tls-key,omitempty"`
 	ServerName string   `yaml:"tls-server-name,omitempty"`
+	// Newer are a saved connection's keys that this program does not know.
+	Newer map[string]any `yaml:",inline"`
 }
 
 // endpointsVariable and clusterIDVariable have the defaults of --endpoint and --cluster-id.
