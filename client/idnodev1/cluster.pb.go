@@ -209,9 +209,8 @@ type Member struct {
 	StorageFull bool `protobuf:"varint,12,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
 	// The version of its program.
 	Version string `protobuf:"bytes,13,opt,name=version,proto3" json:"version,omitempty"`
-	// For how many days its certificate is still valid, rounded down; below zero once
-	// it is not. Unset without TLS.
-	CertificateDays *int32 `protobuf:"varint,14,opt,name=certificate_days,json=certificateDays,proto3,oneof" json:"certificate_days,omitempty"`
+	// When its certificate expires. Unset without TLS.
+	CertificateExpiresAt *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=certificate_expires_at,json=certificateExpiresAt,proto3" json:"certificate_expires_at,omitempty"`
 	// A write to its disk took longer than it allows, now or some seconds ago: it does not
 	// get leadership.
 	StorageSlow bool `protobuf:"varint,15,opt,name=storage_slow,json=storageSlow,proto3" json:"storage_slow,omitempty"`
@@ -346,11 +345,11 @@ func (x *Member) GetVersion() string {
 	return ""
 }
 
-func (x *Member) GetCertificateDays() int32 {
-	if x != nil && x.CertificateDays != nil {
-		return *x.CertificateDays
+func (x *Member) GetCertificateExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CertificateExpiresAt
 	}
-	return 0
+	return nil
 }
 
 func (x *Member) GetStorageSlow() bool {
@@ -2356,7 +2355,7 @@ var File_idnode_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x17idnode/v1/cluster.proto\x12\tidnode.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bidnode/v1/consistency.proto\"\x8f\x05\n" +
+	"\x17idnode/v1/cluster.proto\x12\tidnode.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bidnode/v1/consistency.proto\"\x9c\x05\n" +
 	"\x06Member\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12!\n" +
@@ -2372,12 +2371,11 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	" \x01(\x04R\fappliedIndex\x12\x16\n" +
 	"\x06behind\x18\v \x01(\x04R\x06behind\x12!\n" +
 	"\fstorage_full\x18\f \x01(\bR\vstorageFull\x12\x18\n" +
-	"\aversion\x18\r \x01(\tR\aversion\x12.\n" +
-	"\x10certificate_days\x18\x0e \x01(\x05H\x00R\x0fcertificateDays\x88\x01\x01\x12!\n" +
+	"\aversion\x18\r \x01(\tR\aversion\x12P\n" +
+	"\x16certificate_expires_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\x14certificateExpiresAt\x12!\n" +
 	"\fstorage_slow\x18\x0f \x01(\bR\vstorageSlow\x12,\n" +
-	"\x0fleader_priority\x18\x10 \x01(\rH\x01R\x0eleaderPriority\x88\x01\x01\x120\n" +
-	"\acallers\x18\x11 \x03(\v2\x16.idnode.v1.CallersOfCAR\acallersB\x13\n" +
-	"\x11_certificate_daysB\x12\n" +
+	"\x0fleader_priority\x18\x10 \x01(\rH\x00R\x0eleaderPriority\x88\x01\x01\x120\n" +
+	"\acallers\x18\x11 \x03(\v2\x16.idnode.v1.CallersOfCAR\acallersB\x12\n" +
 	"\x10_leader_priority\"?\n" +
 	"\vCallersOfCA\x12\x0e\n" +
 	"\x02ca\x18\x01 \x01(\tR\x02ca\x12 \n" +
@@ -2614,61 +2612,62 @@ var file_idnode_v1_cluster_proto_goTypes = []any{
 	(*SetRolesRequest)(nil),            // 32: idnode.v1.SetRolesRequest
 	(*SetRolesResponse)(nil),           // 33: idnode.v1.SetRolesResponse
 	(*durationpb.Duration)(nil),        // 34: google.protobuf.Duration
-	(Consistency)(0),                   // 35: idnode.v1.Consistency
-	(*timestamppb.Timestamp)(nil),      // 36: google.protobuf.Timestamp
+	(*timestamppb.Timestamp)(nil),      // 35: google.protobuf.Timestamp
+	(Consistency)(0),                   // 36: idnode.v1.Consistency
 }
 var file_idnode_v1_cluster_proto_depIdxs = []int32{
 	0,  // 0: idnode.v1.Member.role:type_name -> idnode.v1.Role
 	34, // 1: idnode.v1.Member.unreachable_for:type_name -> google.protobuf.Duration
-	3,  // 2: idnode.v1.Member.callers:type_name -> idnode.v1.CallersOfCA
-	2,  // 3: idnode.v1.GetStatusResponse.self:type_name -> idnode.v1.Member
-	34, // 4: idnode.v1.GetStatusResponse.last_contact:type_name -> google.protobuf.Duration
-	6,  // 5: idnode.v1.GetStatusResponse.counts:type_name -> idnode.v1.StateCounts
-	2,  // 6: idnode.v1.GetStatusResponse.members:type_name -> idnode.v1.Member
-	35, // 7: idnode.v1.ListMembersRequest.consistency:type_name -> idnode.v1.Consistency
-	2,  // 8: idnode.v1.ListMembersResponse.members:type_name -> idnode.v1.Member
-	34, // 9: idnode.v1.CreateJoinTokenRequest.valid_for:type_name -> google.protobuf.Duration
-	36, // 10: idnode.v1.CreateJoinTokenResponse.expires_at:type_name -> google.protobuf.Timestamp
-	35, // 11: idnode.v1.ListDatabasesRequest.consistency:type_name -> idnode.v1.Consistency
-	35, // 12: idnode.v1.ListSettingsRequest.consistency:type_name -> idnode.v1.Consistency
-	17, // 13: idnode.v1.ListSettingsResponse.settings:type_name -> idnode.v1.Setting
-	17, // 14: idnode.v1.UpdateSettingResponse.setting:type_name -> idnode.v1.Setting
-	1,  // 15: idnode.v1.RoleGrant.rights:type_name -> idnode.v1.Right
-	26, // 16: idnode.v1.AccessRole.grants:type_name -> idnode.v1.RoleGrant
-	27, // 17: idnode.v1.RoleTable.roles:type_name -> idnode.v1.AccessRole
-	28, // 18: idnode.v1.RoleTable.limits:type_name -> idnode.v1.CallerLimit
-	35, // 19: idnode.v1.GetRolesRequest.consistency:type_name -> idnode.v1.Consistency
-	29, // 20: idnode.v1.GetRolesResponse.table:type_name -> idnode.v1.RoleTable
-	29, // 21: idnode.v1.SetRolesRequest.table:type_name -> idnode.v1.RoleTable
-	4,  // 22: idnode.v1.ClusterService.GetStatus:input_type -> idnode.v1.GetStatusRequest
-	7,  // 23: idnode.v1.ClusterService.ListMembers:input_type -> idnode.v1.ListMembersRequest
-	9,  // 24: idnode.v1.ClusterService.CreateJoinToken:input_type -> idnode.v1.CreateJoinTokenRequest
-	11, // 25: idnode.v1.ClusterService.RemoveMember:input_type -> idnode.v1.RemoveMemberRequest
-	13, // 26: idnode.v1.ClusterService.SetWatcher:input_type -> idnode.v1.SetWatcherRequest
-	15, // 27: idnode.v1.ClusterService.TransferLeadership:input_type -> idnode.v1.TransferLeadershipRequest
-	20, // 28: idnode.v1.ClusterService.ListDatabases:input_type -> idnode.v1.ListDatabasesRequest
-	18, // 29: idnode.v1.ClusterService.DeleteDatabase:input_type -> idnode.v1.DeleteDatabaseRequest
-	22, // 30: idnode.v1.ClusterService.ListSettings:input_type -> idnode.v1.ListSettingsRequest
-	24, // 31: idnode.v1.ClusterService.UpdateSetting:input_type -> idnode.v1.UpdateSettingRequest
-	30, // 32: idnode.v1.ClusterService.GetRoles:input_type -> idnode.v1.GetRolesRequest
-	32, // 33: idnode.v1.ClusterService.SetRoles:input_type -> idnode.v1.SetRolesRequest
-	5,  // 34: idnode.v1.ClusterService.GetStatus:output_type -> idnode.v1.GetStatusResponse
-	8,  // 35: idnode.v1.ClusterService.ListMembers:output_type -> idnode.v1.ListMembersResponse
-	10, // 36: idnode.v1.ClusterService.CreateJoinToken:output_type -> idnode.v1.CreateJoinTokenResponse
-	12, // 37: idnode.v1.ClusterService.RemoveMember:output_type -> idnode.v1.RemoveMemberResponse
-	14, // 38: idnode.v1.ClusterService.SetWatcher:output_type -> idnode.v1.SetWatcherResponse
-	16, // 39: idnode.v1.ClusterService.TransferLeadership:output_type -> idnode.v1.TransferLeadershipResponse
-	21, // 40: idnode.v1.ClusterService.ListDatabases:output_type -> idnode.v1.ListDatabasesResponse
-	19, // 41: idnode.v1.ClusterService.DeleteDatabase:output_type -> idnode.v1.DeleteDatabaseResponse
-	23, // 42: idnode.v1.ClusterService.ListSettings:output_type -> idnode.v1.ListSettingsResponse
-	25, // 43: idnode.v1.ClusterService.UpdateSetting:output_type -> idnode.v1.UpdateSettingResponse
-	31, // 44: idnode.v1.ClusterService.GetRoles:output_type -> idnode.v1.GetRolesResponse
-	33, // 45: idnode.v1.ClusterService.SetRoles:output_type -> idnode.v1.SetRolesResponse
-	34, // [34:46] is the sub-list for method output_type
-	22, // [22:34] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	35, // 2: idnode.v1.Member.certificate_expires_at:type_name -> google.protobuf.Timestamp
+	3,  // 3: idnode.v1.Member.callers:type_name -> idnode.v1.CallersOfCA
+	2,  // 4: idnode.v1.GetStatusResponse.self:type_name -> idnode.v1.Member
+	34, // 5: idnode.v1.GetStatusResponse.last_contact:type_name -> google.protobuf.Duration
+	6,  // 6: idnode.v1.GetStatusResponse.counts:type_name -> idnode.v1.StateCounts
+	2,  // 7: idnode.v1.GetStatusResponse.members:type_name -> idnode.v1.Member
+	36, // 8: idnode.v1.ListMembersRequest.consistency:type_name -> idnode.v1.Consistency
+	2,  // 9: idnode.v1.ListMembersResponse.members:type_name -> idnode.v1.Member
+	34, // 10: idnode.v1.CreateJoinTokenRequest.valid_for:type_name -> google.protobuf.Duration
+	35, // 11: idnode.v1.CreateJoinTokenResponse.expires_at:type_name -> google.protobuf.Timestamp
+	36, // 12: idnode.v1.ListDatabasesRequest.consistency:type_name -> idnode.v1.Consistency
+	36, // 13: idnode.v1.ListSettingsRequest.consistency:type_name -> idnode.v1.Consistency
+	17, // 14: idnode.v1.ListSettingsResponse.settings:type_name -> idnode.v1.Setting
+	17, // 15: idnode.v1.UpdateSettingResponse.setting:type_name -> idnode.v1.Setting
+	1,  // 16: idnode.v1.RoleGrant.rights:type_name -> idnode.v1.Right
+	26, // 17: idnode.v1.AccessRole.grants:type_name -> idnode.v1.RoleGrant
+	27, // 18: idnode.v1.RoleTable.roles:type_name -> idnode.v1.AccessRole
+	28, // 19: idnode.v1.RoleTable.limits:type_name -> idnode.v1.CallerLimit
+	36, // 20: idnode.v1.GetRolesRequest.consistency:type_name -> idnode.v1.Consistency
+	29, // 21: idnode.v1.GetRolesResponse.table:type_name -> idnode.v1.RoleTable
+	29, // 22: idnode.v1.SetRolesRequest.table:type_name -> idnode.v1.RoleTable
+	4,  // 23: idnode.v1.ClusterService.GetStatus:input_type -> idnode.v1.GetStatusRequest
+	7,  // 24: idnode.v1.ClusterService.ListMembers:input_type -> idnode.v1.ListMembersRequest
+	9,  // 25: idnode.v1.ClusterService.CreateJoinToken:input_type -> idnode.v1.CreateJoinTokenRequest
+	11, // 26: idnode.v1.ClusterService.RemoveMember:input_type -> idnode.v1.RemoveMemberRequest
+	13, // 27: idnode.v1.ClusterService.SetWatcher:input_type -> idnode.v1.SetWatcherRequest
+	15, // 28: idnode.v1.ClusterService.TransferLeadership:input_type -> idnode.v1.TransferLeadershipRequest
+	20, // 29: idnode.v1.ClusterService.ListDatabases:input_type -> idnode.v1.ListDatabasesRequest
+	18, // 30: idnode.v1.ClusterService.DeleteDatabase:input_type -> idnode.v1.DeleteDatabaseRequest
+	22, // 31: idnode.v1.ClusterService.ListSettings:input_type -> idnode.v1.ListSettingsRequest
+	24, // 32: idnode.v1.ClusterService.UpdateSetting:input_type -> idnode.v1.UpdateSettingRequest
+	30, // 33: idnode.v1.ClusterService.GetRoles:input_type -> idnode.v1.GetRolesRequest
+	32, // 34: idnode.v1.ClusterService.SetRoles:input_type -> idnode.v1.SetRolesRequest
+	5,  // 35: idnode.v1.ClusterService.GetStatus:output_type -> idnode.v1.GetStatusResponse
+	8,  // 36: idnode.v1.ClusterService.ListMembers:output_type -> idnode.v1.ListMembersResponse
+	10, // 37: idnode.v1.ClusterService.CreateJoinToken:output_type -> idnode.v1.CreateJoinTokenResponse
+	12, // 38: idnode.v1.ClusterService.RemoveMember:output_type -> idnode.v1.RemoveMemberResponse
+	14, // 39: idnode.v1.ClusterService.SetWatcher:output_type -> idnode.v1.SetWatcherResponse
+	16, // 40: idnode.v1.ClusterService.TransferLeadership:output_type -> idnode.v1.TransferLeadershipResponse
+	21, // 41: idnode.v1.ClusterService.ListDatabases:output_type -> idnode.v1.ListDatabasesResponse
+	19, // 42: idnode.v1.ClusterService.DeleteDatabase:output_type -> idnode.v1.DeleteDatabaseResponse
+	23, // 43: idnode.v1.ClusterService.ListSettings:output_type -> idnode.v1.ListSettingsResponse
+	25, // 44: idnode.v1.ClusterService.UpdateSetting:output_type -> idnode.v1.UpdateSettingResponse
+	31, // 45: idnode.v1.ClusterService.GetRoles:output_type -> idnode.v1.GetRolesResponse
+	33, // 46: idnode.v1.ClusterService.SetRoles:output_type -> idnode.v1.SetRolesResponse
+	35, // [35:47] is the sub-list for method output_type
+	23, // [23:35] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_idnode_v1_cluster_proto_init() }

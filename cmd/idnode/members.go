@@ -114,8 +114,8 @@ func conditionOf(m *idnodev1.Member) []string {
 		if m.LeaderPriority != nil {
 			priority = fmt.Sprint(m.GetLeaderPriority())
 		}
-		if m.CertificateDays != nil {
-			certificate = fmt.Sprintf("%dd", m.GetCertificateDays())
+		if at := m.GetCertificateExpiresAt(); at != nil {
+			certificate = at.AsTime().Format(time.DateOnly)
 		}
 	default:
 		if d := m.GetUnreachableFor().AsDuration(); d > 0 {

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/client/idnodev1"
 )
@@ -18,12 +19,14 @@ func TestPrintMembers(t *testing.T) {
 	members := []*idnodev1.Member{
 		{
 			Tag: "A", Role: idnodev1.Role_ROLE_LEADER, Reachable: true, Version: "v1.2.0", LeaderPriority: proto.Uint32(2),
-			CertificateDays: proto.Int32(89), GrpcAddress: "a:1", RaftAddress: "a:2", HttpAddress: "a:3", Id: "aa",
+			CertificateExpiresAt: timestamppb.New(time.Date(2027, 2, 28, 12, 0, 0, 0, time.UTC)),
+			GrpcAddress:          "a:1", RaftAddress: "a:2", HttpAddress: "a:3", Id: "aa",
 			Callers: []*idnodev1.CallersOfCA{{Ca: "CN=new 01", Connections: 3}, {Ca: "CN=old 02"}},
 		},
 		{
-			Tag: "B", Role: idnodev1.Role_ROLE_FOLLOWER, Reachable: true, Behind: 12, StorageFull: true, CertificateDays: proto.Int32(-1),
-			GrpcAddress: "b:1", RaftAddress: "b:2", Id: "bb",
+			Tag: "B", Role: idnodev1.Role_ROLE_FOLLOWER, Reachable: true, Behind: 12, StorageFull: true,
+			CertificateExpiresAt: timestamppb.New(time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC)),
+			GrpcAddress:          "b:1", RaftAddress: "b:2", Id: "bb",
 		},
 		{
 			Tag: "C", Role: idnodev1.Role_ROLE_FOLLOWER, UnreachableFor: durationpb.New(192*time.Second + 400*time.Millisecond),
@@ -33,14 +36,14 @@ func TestPrintMembers(t *testing.T) {
 		{Tag: "E", Role: idnodev1.Role_ROLE_REMOVED, GrpcAddress: "e:1", RaftAddress: "e:2", Id: "ee"},
 	}
 	for wide, want := range map[bool]string{true: `TAG  ROLE      ANSWERS    BEHIND  STORAGE  CERTIFICATE  VERSION  GRPC  PRIORITY  RAFT  HTTP  ID  CALLERS
-A    leader    yes        0       ok       89d          v1.2.0   a:1   2         a:2   a:3   aa  CN=new 01: 3; CN=old 02: 0
-B    follower  yes        12      full     -1d          -        b:1   -         b:2   -     bb  -
+A    leader    yes        0       ok       2027-02-28   v1.2.0   a:1   2         a:2   a:3   aa  CN=new 01: 3; CN=old 02: 0
+B    follower  yes        12      full     2026-11-29   -        b:1   -         b:2   -     bb  -
 C    follower  no, 3m12s  -       -        -            -        c:1   -         c:2   -     cc  -
 D    watcher   no         -       -        -            -        d:1   -         d:2   -     dd  -
 E    removed   -          -       -        -            -        e:1   -         e:2   -     ee  -
 `, false: `TAG  ROLE      ANSWERS    BEHIND  STORAGE  CERTIFICATE  VERSION  GRPC
-A    leader    yes        0       ok       89d          v1.2.0   a:1
-B    follower  yes        12      full     -1d          -        b:1
+A    leader    yes        0       ok       2027-02-28   v1.2.0   a:1
+B    follower  yes        12      full     2026-11-29   -        b:1
 C    follower  no, 3m12s  -       -        -            -        c:1
 D    watcher   no         -       -        -            -        d:1
 E    removed   -          -       -        -            -        e:1

@@ -56,7 +56,7 @@ func New(version string) *Metrics {
 		Namespace: namespace, Name: "build_info", Help: "Which program this is; always 1.",
 	}, []string{"version", "revision", "go_version"}).WithLabelValues(version, service.Revision(), runtime.Version()).Set(1)
 	m.databases = m.newDatabases()
-	m.refused = m.counterVec("requests_refused_total", "Calls that ended with an error, by its reason.", "reason")
+	m.refused = m.counterVec("call_errors_total", "Calls that ended with an error, by its reason.", "reason")
 	m.connectionsRefused = m.counterVec("connections_refused_total", "Connections of callers that were refused, by the reason.", "reason")
 	m.cluster = m.clusterEvents()
 	m.calls = m.newCallMetrics()
@@ -100,22 +100,22 @@ func (m *Metrics) CertificatesRead(err error) {
 	m.reloads.Inc()
 }
 
-// Certificates shows for how many days certificates are still valid. validUntil returns the end
-// of the node's own and of the CA's; zero for none, and ended how many CAs have ended. It is called once at most.
+// Certificates shows when certificates expire. validUntil returns the end of the node's own and of the CA's;
+// zero for none, and ended how many CAs have ended. It is called once at most.
 func (m *Metrics) Certificates(validUntil func() (own, ca time.Time), ended func() int) {
 	m.factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: namespace, Name: "tls_ended_cas", Help: "CAs in the CA file that have ended.",
 	}, func() float64 { return float64(ended()) })
-	m.daysLeft("own", func() time.Time { own, _ := validUntil(); return own })
-	m.daysLeft("ca", func() time.Time { _, ca := validUntil(); return ca })
+	m.expiry("own", func() time.Time { own, _ := validUntil(); return own })
+	m.expiry("ca", func() time.Time { _, ca := validUntil(); return ca })
 }
 
-func (m *Metrics) daysLeft(certificate string, until func() time.Time) {
+func (m *Metrics) expiry(certificate string, until func() time.Time) {
 	m.factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: namespace, Name: "tls_certificate_days_left",
-		Help:        "For how many days a certificate is still valid; below zero once it is not.",
+		Namespace: namespace, Name: "tls_certificate_expiry_timestamp_seconds",
+		Help:        "When a certificate expires.",
 		ConstLabels: prometheus.Labels{"certificate": certificate},
-	}, func() float64 { return time.Until(until()).Hours() / 24 })
+	}, func() float64 { return float64(until().Unix()) })
 }
 
 // seconds are the buckets of what a disk or a network takes: 0.1 ms to 3.3 s.

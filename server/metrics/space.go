@@ -53,10 +53,9 @@ type found struct {
 	// counting, but one that was seeded close to it does.
 	identity, hilo int64
 	// series is which share the fullest series of a database has used, and ends when the layout of its
-	// first pool ends.
-	series map[string]float64
-	ends   map[string]time.Time
-	limits map[string]float64
+	// first pool ends, in seconds since 1970.
+	series, ends map[string]float64
+	limits       map[string]float64
 }
 
 // passed is how far the state was at a time.
@@ -83,15 +82,6 @@ func (s *space) ratios(etags map[string]uint64) map[string]float64 {
 		strategies[strategyHiLo]:     float64(f.hilo) / math.MaxInt64,
 		strategies[docid.ServerSide]: float64(newest) / float64(uint64(etag.MaxEtag)),
 	}
-}
-
-// daysLeft returns for how many days the layout of each database's first pool lasts.
-func (s *space) daysLeft() map[string]float64 {
-	days := map[string]float64{}
-	for db, end := range s.found.Load().ends {
-		days[db] = time.Until(end).Hours() / 24
-	}
-	return days
 }
 
 // since returns how long ago the state was at a log index, in seconds: not more than that. It is infinite
@@ -122,7 +112,7 @@ func (s *space) look(ctx context.Context, names Names) {
 	looks := *s.passed.Load()
 	looks = append(looks[max(0, len(looks)+1-passedMost):len(looks):len(looks)], passed{time.Now(), names.AppliedIndex()})
 	s.passed.Store(&looks)
-	f := &found{series: map[string]float64{}, ends: map[string]time.Time{}, limits: names.LimitsUsed()}
+	f := &found{series: map[string]float64{}, ends: map[string]float64{}, limits: names.LimitsUsed()}
 	for _, db := range names.Databases() {
 		f.database(ctx, names, db)
 	}
@@ -147,8 +137,8 @@ func (f *found) database(ctx context.Context, names Names, db string) {
 	now := time.Now()
 	for p := range all(ctx, func(after string) []fsm.NamedPool { return names.Pools(db, "", after, surveyPage, now) },
 		func(p fsm.NamedPool) string { return p.Name }) {
-		end := time.UnixMilli(p.Layout.UnixMilli(p.Layout.End()))
-		if first, other := f.ends[db]; !other || end.Before(first) {
+		end := float64(p.Layout.UnixMilli(p.Layout.End())) / 1000
+		if first, other := f.ends[db]; !other || end < first {
 			f.ends[db] = end
 		}
 	}

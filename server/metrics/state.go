@@ -156,8 +156,7 @@ func (r *reader) used(g gauges) {
 			share, "limit", limit)
 	}
 	perDatabase(r, g, "series_used_ratio", "Which part of its numbers, keys or scopes the fullest series has used.", found.series, math.Max)
-	perDatabase(r, g, "snowflake_days_left", "For how many days the layout of the pool that ends first lasts.",
-		r.metrics.space.daysLeft(), math.Min)
+	perDatabase(r, g, "snowflake_pool_end_timestamp_seconds", "When the layout of the pool that ends first ends.", found.ends, math.Min)
 }
 
 func (r *reader) state(g gauges) {

@@ -154,7 +154,7 @@ func TestDeployedNamesExist(t *testing.T) {
 	n.metrics.Service().Refused("QUOTA")
 	n.defineWhatEnds()
 	go n.metrics.Survey(t.Context(), n.state)
-	n.until("a look at what ends", func() bool { return n.scrape()[`idnode_snowflake_days_left{database="default"}`] > 0 })
+	n.until("a look at what ends", func() bool { return n.scrape()[`idnode_snowflake_pool_end_timestamp_seconds{database="default"}`] > 0 })
 	n.metrics.Certificates(func() (own, ca time.Time) { return time.Now(), time.Now() }, func() int { return 0 }) // It has no TLS.
 	// The ceiling is raised beside the calls.
 	n.until("a ceiling", func() bool { return n.scrape()[`idnode_etag_ceiling{database="default"}`] > 0 })
@@ -191,7 +191,7 @@ func TestDeployedNamesExist(t *testing.T) {
 		t.Errorf("names are not found in expressions: %v", shown)
 	}
 	board := fmt.Sprint(dashboardExpressions(t))
-	for _, name := range []string{"idnode_tls_certificate_days_left", "idnode_state_differences_total"} {
+	for _, name := range []string{"idnode_tls_certificate_expiry_timestamp_seconds", "idnode_state_differences_total"} {
 		if !strings.Contains(board, name) {
 			t.Errorf("the dashboard does not show %s", name)
 		}

@@ -202,7 +202,7 @@ func TestScrapeOfOneNode(t *testing.T) {
 		`idnode_ids_issued_total{database="default",strategy="hilo"}`:        96,
 		`idnode_hilo_ranges_total{database="default"}`:                       3,
 		`idnode_request_id_hits_total{database="default"}`:                   1,
-		`idnode_requests_refused_total{reason="ID_CLAIMED"}`:                 1,
+		`idnode_call_errors_total{reason="ID_CLAIMED"}`:                      1,
 		`idnode_state_entries{kind="identities"}`:                            1,
 		`idnode_state_entries{kind="hilo_counters"}`:                         1,
 		`idnode_state_entries{kind="claims"}`:                                1,
@@ -263,19 +263,19 @@ func TestScrapeAfterMore(t *testing.T) {
 		n.send(call.method, "/databases/default/"+call.path, call.status)
 	}
 	n.want(map[string]float64{
-		`idnode_hilo_ranges_total{database="default"}`:            1,
-		`idnode_hilo_ranges_returned_total{database="default"}`:   1,
-		`idnode_hilo_numbers_returned_total{database="default"}`:  22,
-		`idnode_requests_refused_total{reason="INVALID_REQUEST"}`: 1,
-		`idnode_requests_refused_total{reason="INVALID_NAME"}`:    1,
-		`idnode_counter_space_used_ratio{kind="server_side"}`:     0,
-		`idnode_commit_operations_given_up_total`:                 0,
-		`idnode_commit_entries_failed_total`:                      0,
-		`idnode_build_info` + buildLabels(t, n):                   1,
-		`idnode_raft_fsm_pending`:                                 0,
-		`idnode_raft_servers{suffrage="nonvoter"}`:                0,
-		`idnode_state_entries{kind="databases"}`:                  1,
-		`idnode_state_entries{kind="hidden_identities"}`:          0,
+		`idnode_hilo_ranges_total{database="default"}`:           1,
+		`idnode_hilo_ranges_returned_total{database="default"}`:  1,
+		`idnode_hilo_numbers_returned_total{database="default"}`: 22,
+		`idnode_call_errors_total{reason="INVALID_REQUEST"}`:     1,
+		`idnode_call_errors_total{reason="INVALID_NAME"}`:        1,
+		`idnode_counter_space_used_ratio{kind="server_side"}`:    0,
+		`idnode_commit_operations_given_up_total`:                0,
+		`idnode_commit_entries_failed_total`:                     0,
+		`idnode_build_info` + buildLabels(t, n):                  1,
+		`idnode_raft_fsm_pending`:                                0,
+		`idnode_raft_servers{suffrage="nonvoter"}`:               0,
+		`idnode_state_entries{kind="databases"}`:                 1,
+		`idnode_state_entries{kind="hidden_identities"}`:         0,
 	})
 	n.until("the newest index in a round of pings", func() bool {
 		got := n.scrape()

@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"encoding/hex"
-	"math"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/time/rate"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
@@ -239,7 +239,6 @@ func (m Member) message() *idnodev1.Member {
 		HttpAddress: m.HTTPAddress, Role: m.Role, LogFormat: m.LogFormat,
 		Reachable: m.Reachable(), AppliedIndex: m.Answer.GetAppliedIndex(), Behind: m.Behind,
 		StorageFull: m.Answer.GetStorageFull(), StorageSlow: m.Answer.GetStorageSlow(), Version: m.Answer.GetVersion(),
-		CertificateDays: m.CertificateDays(),
 	}
 	if m.Reachable() {
 		out.LeaderPriority = proto.Uint32(m.Answer.GetLeaderPriority())
@@ -247,23 +246,20 @@ func (m Member) message() *idnodev1.Member {
 	for _, c := range m.Answer.GetFigures().GetCallers() {
 		out.Callers = append(out.Callers, &idnodev1.CallersOfCA{Ca: c.GetCa(), Connections: c.GetConnections()})
 	}
+	if at := m.CertificateExpiresAt(); !at.IsZero() {
+		out.CertificateExpiresAt = timestamppb.New(at)
+	}
 	if m.SilentFor > 0 {
 		out.UnreachableFor = durationpb.New(m.SilentFor)
 	}
 	return out
 }
 
-// CertificateDays returns the whole days until the member's certificate expires, negative once it
-// has expired; nil if unknown.
-func (m Member) CertificateDays() *int32 {
+// CertificateExpiresAt is when the member's certificate expires; zero if unknown.
+func (m Member) CertificateExpiresAt() time.Time {
 	if m.Answer.GetCertificateEnds() == 0 {
-		return nil
+		return time.Time{}
 	}
-	return proto.Int32(int32(math.Floor(time.Until(m.CertificateEnds()).Hours() / 24)))
-}
-
-// CertificateEnds is when the member's certificate ends, if it is known.
-func (m Member) CertificateEnds() time.Time {
 	return time.Unix(m.Answer.GetCertificateEnds(), 0)
 }
 

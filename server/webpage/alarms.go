@@ -23,11 +23,12 @@ type alarm struct {
 }
 
 // The bounds are those of the rules with the same names: by how many log entries a
-// member is behind, and for how many days a certificate is still valid.
+// member is behind, and for how long a certificate is still valid.
 const (
-	lagging            = 5000
-	certificateDays    = 14
-	certificateDaysNow = 2
+	lagging           = 5000
+	day               = 24 * time.Hour
+	certificateEnding = 14 * day
+	certificateNow    = 2 * day
 )
 
 // runbook has a heading for each rule.
@@ -79,8 +80,8 @@ func alarmsOf(s service.Status) []alarm {
 			Text: fmt.Sprintf("It is more than %d log entries behind. ", lagging) +
 				"It catches up by itself after a restart; if it does not, its disk or processor is too slow.",
 		})
-		if days := m.CertificateDays(); days != nil && *days < certificateDays {
-			add(true, certificateEnds(m, *days))
+		if at := m.CertificateExpiresAt(); !at.IsZero() && time.Until(at) < certificateEnding {
+			add(true, certificateEnds(m, at))
 		}
 	}
 	if r := s.Reserve; r.Short() {
@@ -133,16 +134,17 @@ func unreachable(s service.Status, m service.Member) string {
 
 func upper(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-func certificateEnds(m service.Member, days int32) alarm {
+func certificateEnds(m service.Member, at time.Time) alarm {
+	left := time.Until(at)
 	a := alarm{
-		Name: "IdnodeCertificateEnds", Title: fmt.Sprintf("The certificate of member %s ends within %d days.", m.Tag, days+1),
+		Name: "IdnodeCertificateEnds", Title: fmt.Sprintf("The certificate of member %s ends within %d days.", m.Tag, left/day+1),
 		Text: fmt.Sprintf("Put a new one in place of its files before %s: the node takes it without a restart.",
-			m.CertificateEnds().UTC().Format(time.DateOnly)),
+			at.UTC().Format(time.DateOnly)),
 	}
-	if days < certificateDaysNow {
+	if left < certificateNow {
 		a.Name, a.Critical = "IdnodeCertificateEndsNow", true
 	}
-	if days < 0 {
+	if left < 0 {
 		a.Title, a.Text = "The certificate of member "+m.Tag+" has ended.", "Others refuse it. Put a new one in place of its files: the node "+
 			"takes it without a restart."
 	}

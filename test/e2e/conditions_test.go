@@ -59,7 +59,7 @@ func TestMembersShowHowTheyAre(t *testing.T) {
 				m := members[n.Tag]
 				alive := n != lost
 				if m.GetReachable() != alive || (m.GetUnreachableFor().AsDuration() > 0) == alive || m.GetStorageFull() != (n == full) ||
-					(m.GetVersion() != "") != alive || (m.GetCertificateDays() > 0) != alive || (m.GetAppliedIndex() > 0) != alive {
+					(m.GetVersion() != "") != alive || (m.GetCertificateExpiresAt() != nil) != alive || (m.GetAppliedIndex() > 0) != alive {
 					wrong = errors.Join(wrong, fmt.Errorf("%s: %v", n.Tag, m))
 				}
 			}

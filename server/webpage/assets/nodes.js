@@ -15,6 +15,8 @@ import { duration, elapsed, entries, number, rate, size } from "./text.js";
 const slow = { commit: 250_000, write: 100_000 };
 const soon = 14;
 
+// daysLeft are the whole days until a member's certificate expires.
+const daysLeft = (m) => m.certificateExpiresAt && Math.floor((Date.parse(m.certificateExpiresAt) - Date.now()) / 86_400_000);
 const figure = (m, of) => m.figures ? of(m.figures) : undefined;
 
 // columns are those between the node's name and the buttons: what is shown, the line
@@ -43,9 +45,9 @@ const columns = [
     }),
   },
   {
-    head: "Certificate", key: "certificate", number: true, value: (m) => m.certificateDays ?? Infinity,
-    show: (m) => m.certificateDays === undefined ? {} : {
-      text: `${number(m.certificateDays)} days`, mark: m.certificateDays < soon,
+    head: "Certificate", key: "certificate", number: true, value: (m) => daysLeft(m) ?? Infinity,
+    show: (m) => daysLeft(m) === undefined ? {} : {
+      text: `${number(daysLeft(m))} days`, mark: daysLeft(m) < soon,
       note: (m.callers ?? []).length > 1 && m.callers.map(({ ca, connections }) => `${number(connections)} callers by ${ca}`).join("; "),
     },
   },
