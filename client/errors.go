@@ -238,7 +238,7 @@ func (e *Error) effect() effect {
 	case reasonUnknown:
 		return effectUnknown
 	case reasonOverloaded, reasonNotFormed, reasonOtherCluster, reasonCanceled, reasonDeadline, reasonCertificateEnded,
-		"TAG_NOT_ASSIGNED", "TAG_NOT_MEMBER", "CORRUPT":
+		"NODE_TAG_NOT_ASSIGNED", "NOT_A_MEMBER", "CORRUPT":
 		return effectNone
 	case "":
 		return e.foreignEffect()

@@ -75,7 +75,7 @@ class Failure extends Error {
   // What the try may have done: "nothing", which is "unknown", or "refused" for good.
   get effect() {
     if (this.reason === "OUTCOME_UNKNOWN") return "unknown";
-    if (["OVERLOADED", "CERTIFICATE_ENDED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT", "OTHER_CLUSTER"].includes(this.reason)) return "nothing";
+    if (["OVERLOADED", "CERTIFICATE_ENDED", "NODE_TAG_NOT_ASSIGNED", "NOT_FORMED", "NOT_A_MEMBER", "CORRUPT", "OTHER_CLUSTER"].includes(this.reason)) return "nothing";
     if (this.reason) return { unavailable: "nothing", internal: "unknown" }[this.code] ?? "refused";
     // Not an answer of idnode's, or no answer at all.
     if (this.code === "unimplemented") return "nothing";

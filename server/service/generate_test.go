@@ -94,7 +94,7 @@ func TestGenerateServerSide(t *testing.T) {
 func TestServerSideWithoutTag(t *testing.T) {
 	n := newNode(t, newWorld(t), func(c *Config) { c.Tag = func() (string, bool) { return "A", false } })
 	_, err := n.Generate(context.Background(), &idnodev1.GenerateRequest{Template: "users/"})
-	wantError(t, err, apierror.CodeFailedPrecondition, apierror.ReasonTagNotAssigned, "")
+	wantError(t, err, apierror.CodeFailedPrecondition, apierror.ReasonNodeTagNotAssigned, "")
 	if len(n.etags.last) != 0 {
 		t.Error("an etag was taken")
 	}

@@ -75,7 +75,7 @@ func (g *ids) serverSideTag(template string) (string, error) {
 	tag, confirmed := g.tag()
 	if !confirmed {
 		return "", &apierror.Error{
-			Code: apierror.CodeFailedPrecondition, Reason: apierror.ReasonTagNotAssigned,
+			Code: apierror.CodeFailedPrecondition, Reason: apierror.ReasonNodeTagNotAssigned,
 			Message: "the cluster has not confirmed this node's tag yet",
 		}
 	}

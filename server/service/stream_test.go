@@ -69,5 +69,5 @@ func TestServerSideStreamHasNoEnd(t *testing.T) {
 func TestServerSideStreamWithoutTag(t *testing.T) {
 	n := newNode(t, newWorld(t), func(c *Config) { c.Tag = func() (string, bool) { return "A", false } })
 	_, err := n.streamed(&idnodev1.StreamServerSideIdsRequest{Template: "users/"}, 1)
-	wantError(t, err, apierror.CodeFailedPrecondition, apierror.ReasonTagNotAssigned, "")
+	wantError(t, err, apierror.CodeFailedPrecondition, apierror.ReasonNodeTagNotAssigned, "")
 }

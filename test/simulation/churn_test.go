@@ -191,7 +191,7 @@ func (c *churn) remove(s *server) {
 	c.until("the removal of "+s.host, func(ctx context.Context) bool {
 		_, err := c.client.cluster(pick(c.random, c.world.machines()...)).RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: tag})
 		_, code := outcomeOf(err)
-		return err == nil || code == "MEMBER_NOT_FOUND" || code == "TAG_NOT_MEMBER"
+		return err == nil || code == "MEMBER_NOT_FOUND" || code == "NOT_A_MEMBER"
 	})
 }
 

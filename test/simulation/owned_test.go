@@ -85,7 +85,7 @@ func (c *client) settle(ctx context.Context,
 // call.
 func passing(code string) bool {
 	switch code {
-	case "NO_QUORUM", "LEADER_UNREACHABLE", "STARTING", "STOPPING", "OVERLOADED", "TAG_NOT_ASSIGNED", "NOT_FORMED":
+	case "NO_QUORUM", "LEADER_UNREACHABLE", "STARTING", "STOPPING", "OVERLOADED", "NODE_TAG_NOT_ASSIGNED", "NOT_FORMED":
 		return true
 	}
 	return false

@@ -84,7 +84,7 @@ func loseAll(t *testing.T, tags string) {
 	restore = with(restore, "--skip-ahead", strconv.Itoa(skipAhead))
 	if tags == "ABC" {
 		why := refused(t, 1, restore...)
-		if !strings.Contains(why, "TAG_TAKEN") {
+		if !strings.Contains(why, "NODE_TAG_TAKEN") {
 			t.Errorf("refused with %s", why)
 		}
 		restore = with(restore, "--share-tags")

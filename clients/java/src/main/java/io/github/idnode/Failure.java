@@ -10,7 +10,7 @@ import java.util.Set;
 final class Failure extends Exception {
   // Reasons for which another node may do better.
   static final Set<String> NOT_HERE = Set.of("OVERLOADED", "CERTIFICATE_ENDED",
-      "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT", "OTHER_CLUSTER", "DEADLINE_EXCEEDED");
+      "NODE_TAG_NOT_ASSIGNED", "NOT_FORMED", "NOT_A_MEMBER", "CORRUPT", "OTHER_CLUSTER", "DEADLINE_EXCEEDED");
   final Problem problem;
   final boolean foreign; // What answered is no node of the cluster.
   final Effect effect;
