@@ -75,7 +75,7 @@ func TestSeriesDefinitions(t *testing.T) {
 		{
 			"series define invoices --database shop --format INV-{branch}-{year}-{number:6} --reset-by fiscal-year --order dates-do-not-go-back " +
 				"--on-release void --on-expiry void --expires-in 72h --max-open 5 --max-keys 9 " +
-				"--max-ahead-days 30 --max-length 16 --values branch=BERLIN,B2 --time-zone Europe/Berlin",
+				"--max-ahead-days 30 --max-length 16 --allow branch=BERLIN,B2 --time-zone Europe/Berlin",
 			&idnodev1.DefineSeriesResponse{Version: 1},
 			&idnodev1.DefineSeriesRequest{Database: "shop", Name: "invoices", Definition: seriesDefinition},
 			"1\n", `{"version":"1","logIndex":"0","suspended":false}`,
@@ -85,7 +85,7 @@ func TestSeriesDefinitions(t *testing.T) {
 			&idnodev1.GetSeriesResponse{Series: invoices},
 			&idnodev1.GetSeriesRequest{Name: "invoices", Consistency: linearizable},
 			"name            invoices\nstate           suspended\nkeys            41\nversion         2\nformat          INV-{branch}-{year}-{number:6}\nreset-by        fiscal-year\n" +
-				"order           dates-do-not-go-back\non-release      void\non-expiry       void\nexpires-in      72h0m0s\nmax-open        5\nmax-keys        9\nmax-ahead-days  30\nmax-length      16\nvalues          branch=BERLIN,B2\ntime-zone       Europe/Berlin\n",
+				"order           dates-do-not-go-back\non-release      void\non-expiry       void\nexpires-in      72h0m0s\nmax-open        5\nmax-keys        9\nmax-ahead-days  30\nmax-length      16\nallow           branch=BERLIN,B2\ntime-zone       Europe/Berlin\n",
 			`{"name":"invoices","definition":` + definedJSON + `,"version":"2","suspended":true,"keys":"41"}`,
 		},
 		{
@@ -93,7 +93,7 @@ func TestSeriesDefinitions(t *testing.T) {
 			&idnodev1.GetSeriesResponse{Series: &idnodev1.Series{Name: "orders", Definition: least, Version: 1}},
 			&idnodev1.GetSeriesRequest{Name: "orders", Consistency: stale},
 			"name            orders\nstate           active\nkeys            0\nversion         1\nformat          {number}\nreset-by        never\n" +
-				"order           any\non-release      void\non-expiry       report\nexpires-in      never\nmax-open        none\nmax-keys        none\nmax-ahead-days  366\nmax-length      none\nvalues          any\ntime-zone       UTC\n",
+				"order           any\non-release      void\non-expiry       report\nexpires-in      never\nmax-open        none\nmax-keys        none\nmax-ahead-days  366\nmax-length      none\nallow           any\ntime-zone       UTC\n",
 			`{"name":"orders","definition":{"format":"{number}","resetBy":"SERIES_RESET_NEVER","order":"SERIES_ORDER_ANY","onRelease":"SERIES_ON_RELEASE_VOID","onExpiry":"SERIES_ON_EXPIRY_REPORT","maxOpen":"0","maxKeys":"0","timeZone":"","maxLength":0,"allowed":[]},"version":"1","suspended":false,"keys":"0"}`,
 		},
 		{
@@ -128,7 +128,7 @@ func TestSeriesNumbers(t *testing.T) {
 			"INV-2\n", `{"numbers":[` + finalJSON + `],"logIndex":"0","scopeBegun":false}`,
 		},
 		{
-			"series take invoices --key a,b --key k --date 2026-12-31 --scope branch=BERLIN --scope till=3 --label x --expires-in 90m",
+			"series take invoices --key a,b --key k --date 2026-12-31 --value branch=BERLIN --value till=3 --label x --expires-in 90m",
 			&idnodev1.TakeNumbersResponse{Numbers: []*idnodev1.SeriesNumber{first, final}, LogIndex: 9},
 			&idnodev1.TakeNumbersRequest{
 				Series: "invoices", Keys: []string{"a,b", "k"}, Date: "2026-12-31",

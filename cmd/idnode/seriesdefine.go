@@ -127,7 +127,7 @@ func (d *definitionFlags) register(f *pflag.FlagSet) {
 	f.Int64Var(&d.definition.MaxKeys, "max-keys", 0, "how many keys the series may know; 0 is without limit")
 	f.Int32("max-ahead-days", 0, "how many days a date may be after the present one, at most 3650 (default: 1 with an --order, else 366)")
 	f.Uint32Var(&d.definition.MaxLength, "max-length", 0, "how many characters a text may have, at most 128; 0 is without limit")
-	f.StringArrayVar(&d.allowed, "values", nil,
+	f.StringArrayVar(&d.allowed, "allow", nil,
 		"NAME=A,B: the values that calls may give, as in branch=BERLIN,HAMBURG; one flag for each name (default: any)")
 	f.StringArrayVar(&d.begins, "begin", nil,
 		"SCOPE=NUMBER: the first number of a scope that has none yet, - for a series without scopes; one flag for each")
@@ -160,14 +160,14 @@ func parseAllowed(texts []string) (all []*idnodev1.AllowedValues, err error) {
 	for _, text := range texts {
 		name, values, ok := strings.Cut(text, "=")
 		if !ok {
-			return nil, usagef("--values must be NAME=A,B, not %q", text)
+			return nil, usagef("--allow must be NAME=A,B, not %q", text)
 		}
 		all = append(all, &idnodev1.AllowedValues{Name: name, Values: strings.Split(values, ",")})
 	}
 	return all, nil
 }
 
-// allowedText writes the values that calls may give as --values has them.
+// allowedText writes the values that calls may give as --allow has them.
 func allowedText(d *idnodev1.SeriesDefinition) string {
 	var all []string
 	for _, a := range d.GetAllowed() {
@@ -227,7 +227,7 @@ func printSeries(w io.Writer, x *idnodev1.Series) {
 		{"max-keys", limit(d.GetMaxKeys())},
 		{"max-ahead-days", maxAhead(d)},
 		{"max-length", limit(int64(d.GetMaxLength()))},
-		{"values", allowedText(d)},
+		{"allow", allowedText(d)},
 		{"time-zone", cmp.Or(d.GetTimeZone(), "UTC")},
 	})
 }

@@ -29,14 +29,14 @@ key has it then, confirmed, so the command asks first. It is above the scope's l
 and those between are voided for the reason; or below the first one of the series; or one
 that another key may get. It needs the right series, and is in the audit log.`,
 		Example: `  idnode series take invoices --key 4711
-  idnode series take invoices --key 4711 --key 4712 --date 2026-12-31 --scope branch=BERLIN
+  idnode series take invoices --key 4711 --key 4712 --date 2026-12-31 --value branch=BERLIN
   idnode series take till --key till3-1 --key till3-2 --label till3 --expires-in 72h
   idnode series take invoices --key 4650 --number 481 --date 2026-03-02 --because 'moved in from the books'`,
 	}
 	f := cmd.Flags()
 	registerKeys(f, &msg.Keys)
 	f.StringVar(&msg.Date, "date", "", "the document's date, as 2026-12-31 (default: the present day in the series' zone)")
-	values := f.StringArray("scope", nil, "a value of the format, as in branch=BERLIN; one flag for each")
+	values := f.StringArray("value", nil, "a value of the format, as in branch=BERLIN; one flag for each")
 	f.StringVar(&msg.Label, "label", "", "what is stored with each new number, at most 64 bytes")
 	f.Duration("expires-in", 0, "how long the numbers stay open, at most 87600h (default: as the series says)")
 	f.Int64Var(&msg.Number, "number", 0, "the number that the document has already; with one --key and --because")
@@ -91,11 +91,11 @@ func parseValues(given []string) (map[string]string, error) {
 	for _, text := range given {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok {
-			return nil, usagef("--scope must be NAME=VALUE, not %q", text)
+			return nil, usagef("--value must be NAME=VALUE, not %q", text)
 		}
 		if _, twice := values[name]; twice {
 			// The last one would win, and the number would be of the wrong branch.
-			return nil, usagef("--scope has %s twice", quote(name))
+			return nil, usagef("--value has %s twice", quote(name))
 		}
 		values[name] = value
 	}

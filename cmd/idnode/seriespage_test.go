@@ -156,7 +156,7 @@ func takeOf(t *testing.T, words []string) *raftlogv1.SeriesTake {
 			q.Because = strings.Trim(flag[1], "'")
 		case "--key":
 			q.Keys = append(q.Keys, flag[1])
-		case "--scope":
+		case "--value":
 			_, value, _ := strings.Cut(flag[1], "=")
 			q.Values = append(q.Values, value)
 		case "--date":

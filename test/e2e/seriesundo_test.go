@@ -27,7 +27,7 @@ func TestAWayOutOfAMistake(t *testing.T) {
 		"texts         BRANCH/001, BRANCH/002\nvalues        branch\nbegins again  never\n")
 	w.fails(t, "show invoices", "SERIES_NOT_FOUND")
 	w.does(t, "define invoices --format {branch}/{number:3}", "1\n")
-	w.does(t, "take invoices --key a --scope branch=ULM", "ULM/001\n")
+	w.does(t, "take invoices --key a --value branch=ULM", "ULM/001\n")
 	w.does(t, "define invoices --format INV-{number:4} --expected-version 1 --dry-run",
 		"texts         INV-0001, INV-0002\nbegins again  never\nforgets       1 open numbers\n")
 	w.does(t, "define invoices --format INV-{number:4} --expected-version 1", "2\n")
