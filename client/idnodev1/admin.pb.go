@@ -1066,7 +1066,7 @@ type CounterChange struct {
 	// The folded name, tag or id.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// It is not there yet.
-	Created bool `protobuf:"varint,3,opt,name=created,proto3" json:"created,omitempty"`
+	IsNew bool `protobuf:"varint,3,opt,name=is_new,json=isNew,proto3" json:"is_new,omitempty"`
 	// The value before.
 	Before int64 `protobuf:"varint,4,opt,name=before,proto3" json:"before,omitempty"`
 	// The value after.
@@ -1121,9 +1121,9 @@ func (x *CounterChange) GetName() string {
 	return ""
 }
 
-func (x *CounterChange) GetCreated() bool {
+func (x *CounterChange) GetIsNew() bool {
 	if x != nil {
-		return x.Created
+		return x.IsNew
 	}
 	return false
 }
@@ -1644,11 +1644,11 @@ const file_idnode_v1_admin_proto_rawDesc = "" +
 	"\x06growth\x18\b \x03(\v2\x16.idnode.v1.MergeGrowthR\x06growth\";\n" +
 	"\rMergeConflict\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x0e\n" +
-	"\x02id\x18\x02 \x01(\tR\x02id\"\xb3\x01\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\"\xb0\x01\n" +
 	"\rCounterChange\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.idnode.v1.CounterKindR\x04kind\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
-	"\acreated\x18\x03 \x01(\bR\acreated\x12\x16\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x15\n" +
+	"\x06is_new\x18\x03 \x01(\bR\x05isNew\x12\x16\n" +
 	"\x06before\x18\x04 \x01(\x03R\x06before\x12\x14\n" +
 	"\x05after\x18\x05 \x01(\x03R\x05after\x12\x1a\n" +
 	"\bdatabase\x18\x06 \x01(\tR\bdatabase\"\xca\x01\n" +

@@ -102,7 +102,7 @@ func TestCommandsOfHiLo(t *testing.T) {
 			},
 			&idnodev1.ListReservesRequest{PageSize: 1000},
 			"A\tshop\ta\\u202eb\t96\t1.5\n",
-			`{"nodeTag":"A","reserves":[{"database":"shop","tag":"a\u202eb","numbers":"96","lasts":"90s"}],"nextPageToken":""}`,
+			`{"nodeTag":"A","database":"shop","tag":"a\u202eb","numbers":"96","lasts":"90s"}`,
 		},
 		{
 			"hilo next users --label till3 --request-id r",

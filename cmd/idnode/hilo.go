@@ -227,12 +227,12 @@ func printReserves(ctx context.Context, s *clusterClient) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Endpoints[0], err)
 		}
-		s.out.result(res, func(w io.Writer) {
-			for _, r := range res.GetReserves() {
+		for _, r := range res.GetReserves() {
+			s.out.ofNode(res.GetNodeTag(), r, func(w io.Writer) {
 				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.1f\n", res.GetNodeTag(), docid.Escape(r.GetDatabase()), docid.Escape(r.GetTag()), r.GetNumbers(),
 					r.GetLasts().AsDuration().Minutes())
-			}
-		})
+			})
+		}
 		if req.PageToken = res.GetNextPageToken(); req.PageToken == "" {
 			return nil
 		}

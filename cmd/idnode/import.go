@@ -138,7 +138,7 @@ func changePrinter(p *printer) (print func(*idnodev1.CounterChange), end func())
 			first = false
 		}
 		before, after := fmt.Sprint(c.GetBefore()), fmt.Sprint(c.GetAfter())
-		if c.GetCreated() {
+		if c.GetIsNew() {
 			before = "-"
 		}
 		if c.GetKind() == idnodev1.CounterKind_COUNTER_KIND_CLAIM {

@@ -148,7 +148,7 @@ deleted, nor one with a pool whose windows have not passed.`,
 		Example: "  idnode database delete trial",
 	}
 	sure := a.asks(cmd)
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		question := fmt.Sprintf("Forgets all names of the database %s: their values, ranges and ids come again.", quote(args[0]))
 		if err := s.confirm(ctx, sure, question); err != nil {
 			return err

@@ -72,7 +72,19 @@ func (p *printer) value(failed error, m proto.Message, v any) error {
 
 // object prints m as one line of JSON with zero values, so that a script finds every field.
 // protojson varies its spaces on purpose; compacting undoes that.
-func (p *printer) object(m proto.Message) {
+func (p *printer) object(m proto.Message) { p.led("", m) }
+
+// ofNode is result for what one node says; its tag is the first field.
+func (p *printer) ofNode(tag string, m proto.Message, text func(w io.Writer)) {
+	if p.json {
+		p.led(fmt.Sprintf(`"nodeTag":%q,`, tag), m)
+	} else {
+		text(p.w)
+	}
+}
+
+// led prints an object that has the fields of m behind the first ones. m has a field itself.
+func (p *printer) led(first string, m proto.Message) {
 	raw, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
 	if err != nil {
 		p.fail(err)
@@ -80,7 +92,7 @@ func (p *printer) object(m proto.Message) {
 	}
 	var line bytes.Buffer
 	_ = json.Compact(&line, raw) // It is JSON.
-	p.line(line.String())
+	p.line("{" + first + line.String()[1:])
 }
 
 // alone prints a value that the API has no message for: as JSON, an object with this field.

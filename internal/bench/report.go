@@ -19,12 +19,12 @@ type Report struct {
 	Batch        int              `json:"batch"`
 	Names        int              `json:"names"`
 	Seconds      float64          `json:"seconds"`
-	CallsPerS    float64          `json:"calls_per_s"`
-	IDsPerS      float64          `json:"ids_per_s"`
-	P50us        int64            `json:"p50_us"`
-	P99us        int64            `json:"p99_us"`
-	P999us       int64            `json:"p999_us"`
-	MaxUs        int64            `json:"max_us"`
+	CallsPerS    float64          `json:"callsPerS"`
+	IDsPerS      float64          `json:"idsPerS"`
+	P50us        int64            `json:"p50Us"`
+	P99us        int64            `json:"p99Us"`
+	P999us       int64            `json:"p999Us"`
+	MaxUs        int64            `json:"maxUs"`
 	ErrorReasons map[string]int64 `json:"errors"`
 }
 

@@ -90,7 +90,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, res, &idnodev1.MergeCountersResponse{Created: 1, Changes: []*idnodev1.CounterChange{
-		{Kind: idnodev1.CounterKind_COUNTER_KIND_IDENTITY, Name: "users", Created: true, After: 7, Database: "default"},
+		{Kind: idnodev1.CounterKind_COUNTER_KIND_IDENTITY, Name: "users", IsNew: true, After: 7, Database: "default"},
 	}, Growth: []*idnodev1.MergeGrowth{{Databases: 1, Identities: 1, Bytes: 5}}})
 	if _, after := w.State.Hash(); before != after {
 		t.Error("the state changed")

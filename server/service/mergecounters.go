@@ -151,7 +151,7 @@ func (m *merges) previewMerge(ctx context.Context, parts []databaseMerge, judgin
 }
 
 func changeOf(database string, c fsm.MergeChange) *idnodev1.CounterChange {
-	change := &idnodev1.CounterChange{Database: database, Created: c.Created, Before: c.Before, After: c.After}
+	change := &idnodev1.CounterChange{Database: database, IsNew: c.Created, Before: c.Before, After: c.After}
 	switch {
 	case c.Identity != "":
 		change.Kind, change.Name = idnodev1.CounterKind_COUNTER_KIND_IDENTITY, c.Identity
