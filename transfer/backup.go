@@ -235,7 +235,7 @@ func (b *Backup) countName(m *raftlogv1.SnapshotRecord) error {
 		b.Info.Counts.Identities++
 	case counterfile.DeletedIdentity:
 		in.DeletedIdentities++
-		b.Info.Counts.Identities++
+		b.Info.Counts.DeletedIdentities++
 	case counterfile.HiLo:
 		in.Hilos++
 		b.Info.Counts.Hilos++

@@ -646,7 +646,7 @@ type StateCounts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Databases with at least one counter or claim.
 	Databases int64 `protobuf:"varint,1,opt,name=databases,proto3" json:"databases,omitempty"`
-	// Identities, hidden ones too.
+	// Identities.
 	Identities int64 `protobuf:"varint,2,opt,name=identities,proto3" json:"identities,omitempty"`
 	// HiLo counters.
 	Hilos int64 `protobuf:"varint,3,opt,name=hilos,proto3" json:"hilos,omitempty"`
@@ -659,9 +659,11 @@ type StateCounts struct {
 	// Series of document numbers.
 	Series int64 `protobuf:"varint,7,opt,name=series,proto3" json:"series,omitempty"`
 	// The keys that all series know.
-	SeriesKeys    int64 `protobuf:"varint,8,opt,name=series_keys,json=seriesKeys,proto3" json:"series_keys,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	SeriesKeys int64 `protobuf:"varint,8,opt,name=series_keys,json=seriesKeys,proto3" json:"series_keys,omitempty"`
+	// Identities that were deleted and keep their value.
+	DeletedIdentities int64 `protobuf:"varint,9,opt,name=deleted_identities,json=deletedIdentities,proto3" json:"deleted_identities,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *StateCounts) Reset() {
@@ -746,6 +748,13 @@ func (x *StateCounts) GetSeries() int64 {
 func (x *StateCounts) GetSeriesKeys() int64 {
 	if x != nil {
 		return x.SeriesKeys
+	}
+	return 0
+}
+
+func (x *StateCounts) GetDeletedIdentities() int64 {
+	if x != nil {
+		return x.DeletedIdentities
 	}
 	return 0
 }
@@ -2402,7 +2411,7 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\aversion\x18\f \x01(\tR\aversion\x12+\n" +
 	"\amembers\x18\r \x03(\v2\x11.idnode.v1.MemberR\amembers\x12\x1a\n" +
 	"\bwarnings\x18\x0e \x03(\tR\bwarnings\x12!\n" +
-	"\fstorage_full\x18\x0f \x01(\bR\vstorageFull\"\xe9\x01\n" +
+	"\fstorage_full\x18\x0f \x01(\bR\vstorageFull\"\x98\x02\n" +
 	"\vStateCounts\x12\x1c\n" +
 	"\tdatabases\x18\x01 \x01(\x03R\tdatabases\x12\x1e\n" +
 	"\n" +
@@ -2415,7 +2424,8 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\x05bytes\x18\x06 \x01(\x03R\x05bytes\x12\x16\n" +
 	"\x06series\x18\a \x01(\x03R\x06series\x12\x1f\n" +
 	"\vseries_keys\x18\b \x01(\x03R\n" +
-	"seriesKeys\"\xb3\x01\n" +
+	"seriesKeys\x12-\n" +
+	"\x12deleted_identities\x18\t \x01(\x03R\x11deletedIdentities\"\xb3\x01\n" +
 	"\x12ListMembersRequest\x12'\n" +
 	"\x0finclude_removed\x18\x01 \x01(\bR\x0eincludeRemoved\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +

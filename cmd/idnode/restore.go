@@ -106,7 +106,7 @@ func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err e
 	c := r.merge.Backup.Info.GetCounts()
 	merging := newProgress(s.stderr)
 	r.merge.Conn = sending(s.untilAnswered)
-	r.merge.Merged = merging.merged(c.GetIdentities() + c.GetHilos() + c.GetClaims() + int64(len(r.merge.Floors)))
+	r.merge.Merged = merging.merged(c.GetIdentities() + c.GetDeletedIdentities() + c.GetHilos() + c.GetClaims() + int64(len(r.merge.Floors)))
 	before, err := seriesHere(ctx, &r.merge)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (r *restore) question() string {
 	c := r.merge.Backup.Info.GetCounts()
 	text := fmt.Sprintf("Merges %d identities, %d HiLo counters, %d claims and %d series of %s into cluster %s. Counters only rise, and "+
 		"that cannot be undone.",
-		c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), r.merge.Backup.Path, r.status.GetClusterId())
+		c.GetIdentities()+c.GetDeletedIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), r.merge.Backup.Path, r.status.GetClusterId())
 	if r.merge.SkipAhead > 0 {
 		text += fmt.Sprintf(" Each counter goes on %d above the backup's.", r.merge.SkipAhead)
 	}

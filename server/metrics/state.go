@@ -164,7 +164,7 @@ func (r *reader) state(g gauges) {
 	g.set("request_window_seconds", "How far back all remembered request ids reach; infinite if it is further than this node has looked.",
 		r.metrics.space.since(counts.RequestsForgotten))
 	for kind, n := range map[string]int{
-		"databases": counts.Databases, "identities": counts.Identities, "hidden_identities": counts.HiddenIdentities,
+		"databases": counts.Databases, "identities": counts.Identities, "deleted_identities": counts.HiddenIdentities,
 		"hilo_counters": counts.HiLos, "claims": counts.Claims, "series": counts.Series, "series_keys": int(counts.SeriesKeys),
 		"pools": counts.Pools, "workers": counts.Workers, "workers_in_use": counts.WorkersInUse,
 		"request_ids": int(counts.Requests),

@@ -275,7 +275,7 @@ func TestScrapeAfterMore(t *testing.T) {
 		`idnode_raft_fsm_pending`:                                0,
 		`idnode_raft_servers{suffrage="nonvoter"}`:               0,
 		`idnode_state_entries{kind="databases"}`:                 1,
-		`idnode_state_entries{kind="hidden_identities"}`:         0,
+		`idnode_state_entries{kind="deleted_identities"}`:        0,
 	})
 	n.until("the newest index in a round of pings", func() bool {
 		got := n.scrape()

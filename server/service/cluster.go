@@ -166,7 +166,7 @@ func (st Status) Message(counts bool) *idnodev1.GetStatusResponse {
 	}
 	if counts {
 		res.Counts = &idnodev1.StateCounts{
-			Databases: int64(c.Databases), Identities: int64(c.Identities) + int64(c.HiddenIdentities),
+			Databases: int64(c.Databases), Identities: int64(c.Identities), DeletedIdentities: int64(c.HiddenIdentities),
 			Hilos: int64(c.HiLos), Claims: int64(c.Claims), RequestIds: int64(c.Requests), Bytes: c.NameBytes,
 			Series: int64(c.Series), SeriesKeys: c.SeriesKeys,
 		}

@@ -30,13 +30,11 @@ type overview struct {
 	// Furthest is the newest log entry that the state of any member in reach had. The
 	// commit index is often some entries above it: Raft's own, which are no state's.
 	Furthest uint64 `json:"furthest_index"`
-	// Hidden is how many of the identities are deleted. This, Reserve, Issued, the counts of the status and the members'
-	// rates are of all databases: they are for those who may read all.
-	Hidden int `json:"hidden_identities"`
 	// Members are those of the status, in its order.
 	Members []member `json:"members"`
 	Alarms  []alarm  `json:"alarms"`
-	// Reserve is null if the node keeps none.
+	// Reserve is null if the node keeps none. This, Issued, the counts of the status and the members' rates are of
+	// all databases: they are for those who may read all.
 	Reserve *reserve.Total `json:"reserve"`
 	// Issued has numbers since the start of the node.
 	Issued map[string]uint64 `json:"issued"`
@@ -75,7 +73,7 @@ func (p *Page) overview(r *http.Request) (any, error) {
 		},
 	}
 	if all {
-		o.Hidden, o.Reserve, o.Issued = s.Counts.HiddenIdentities, s.Reserve, p.cfg.Issued()
+		o.Reserve, o.Issued = s.Reserve, p.cfg.Issued()
 	}
 	o.Voters, o.Reachable = votersOf(s)
 	o.Quorum = o.Voters/2 + 1

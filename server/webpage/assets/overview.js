@@ -106,7 +106,7 @@ export function overview() {
       [number(o.furthest_index), "entries applied"],
       o.reserve ? [number(o.reserve.Numbers), o.reserve.Tags ? `of this node, for ${elapsed(o.reserve.Lasts / 1e6)}` : "no tag in steady use"] : o.counts ? ["none", "this node keeps none"] : ["–", ""],
     ]);
-    begin.hidden = !o.hasQuorum || !o.counts || ["identities", "hilos", "claims", "series", "databases"].some((kind) => o.counts[kind] !== "0");
+    begin.hidden = !o.hasQuorum || !o.counts || ["identities", "deletedIdentities", "hilos", "claims", "series", "databases"].some((kind) => o.counts[kind] !== "0");
     all.update(o);
     draw();
     state.hidden = !o.counts;
@@ -114,7 +114,7 @@ export function overview() {
       return; // They are of all databases, which this viewer may not read.
     }
     counts.update([
-      [number(o.counts.identities - o.hidden_identities), o.hidden_identities ? `and ${number(o.hidden_identities)} deleted` : ""],
+      [number(o.counts.identities), o.counts.deletedIdentities === "0" ? "" : `and ${number(o.counts.deletedIdentities)} deleted`],
       [number(o.counts.hilos), ""], [number(o.counts.claims), ""],
       [number(o.counts.series), o.counts.seriesKeys === "0" ? "" : `with ${number(o.counts.seriesKeys)} keys`], [number(o.counts.databases), ""],
       [number(o.counts.requestIds), ""], [size(o.counts.bytes), ""],
