@@ -253,9 +253,6 @@ func TestForeignCertificate(t *testing.T) {
 	c.Agree(t)
 }
 
-// diskBytes is how long the end of a greeting is, which says how far the disk is.
-const diskBytes = 1 + 6*8
-
 // startForeign starts a node with another cluster's directory in the place of a member
 // that is down, and waits until it ends.
 func startForeign(t *testing.T, c *harness.Cluster, member *harness.Node, dir string, ids []string) {

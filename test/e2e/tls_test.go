@@ -113,7 +113,7 @@ func letsIn(t *testing.T, c *harness.Cluster, n *harness.Node, tag string, cfg *
 	t.Helper()
 	cluster, ids := identities(t.Context(), t, c)
 	greeting := slices.Concat([]byte("idnraft\x01\x01"), cluster, ids[tag], ids[n.Tag],
-		make([]byte, 8+diskBytes)) // Of a process without a number, an empty disk.
+		make([]byte, 8+1+6*8+2)) // Of a process without a number, an empty disk, no extension.
 	raw, err := net.Dial("tcp", n.Raft)
 	if err != nil {
 		t.Fatal(err)
