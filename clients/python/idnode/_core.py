@@ -427,7 +427,9 @@ class Client:
         """The time of a try that begins now."""
         left = min(self._try_timeout, deadline - time.monotonic())
         if left <= 0:
-            raise Failure("the time was over before a node could be asked", "deadline_exceeded", "DEADLINE_EXCEEDED")
+            late = self._router.answers()  # Else no node could be reached in the time.
+            code, reason = ("deadline_exceeded", "DEADLINE_EXCEEDED") if late else ("unavailable", "NO_ENDPOINT")
+            raise Failure("the time was over before a node could be asked", code, reason)
         return left
 
 

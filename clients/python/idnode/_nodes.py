@@ -426,6 +426,10 @@ class Router:
         with suppress(Failure):
             await self.greet(node, _LOOK_TIMEOUT)
 
+    def answers(self) -> bool:
+        """Whether a node has answered, and no try has ended without an answer since."""
+        return self._answered_at > 0 and self._failing_since is None
+
     def unanswered(self, began: float) -> None:
         """Notes that a try has ended without an answer. A time in which nobody asked is no outage."""
         with self._lock:
