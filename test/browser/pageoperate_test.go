@@ -260,7 +260,7 @@ func TestPageShowsRights(t *testing.T) {
 	readers := harness.Role("readers", "*", idnodev1.Right_RIGHT_READ)
 	readers.Grants[0].Database = "default"
 	shop := harness.Role("shop", "webshop", idnodev1.Right_RIGHT_GENERATE)
-	shop.Grants[0].Prefix = "inv"
+	shop.Grants[0].Prefix, shop.Grants[0].Boundary = "inv", new(false)
 	shop.Grants[0].Rights = append(shop.Grants[0].Rights, idnodev1.Right_RIGHT_SEED)
 	shop.Grants = append(shop.Grants,
 		&idnodev1.RoleGrant{Database: "*", Prefix: "bill", Boundary: new(true), Rights: []idnodev1.Right{idnodev1.Right_RIGHT_SEED}},

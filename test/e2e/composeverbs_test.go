@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -162,6 +163,12 @@ func TestComposeVerbs(t *testing.T) {
 	}
 	v.Containers[1].Lose(t)
 	v.Containers[2].Lose(t)
+	harness.Eventually(t, time.Minute, "a knows that it has no quorum", func(context.Context) error {
+		if _, _, code := v.Containers[0].Exec(t, "health", "--timeout", "2s"); code == 0 {
+			return errors.New("it is healthy")
+		}
+		return nil
+	})
 	if out, err := v.Make(t, "recover", "NODE=a"); err == nil {
 		t.Fatalf("without a terminal it was recovered without YES: %s", out)
 	}
