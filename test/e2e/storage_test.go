@@ -86,6 +86,15 @@ func TestInodesUsedUp(t *testing.T) {
 	for _, n := range c.Nodes {
 		useUpInodes(t, n.DataDir)
 	}
+	for _, n := range c.Nodes { // A leader that knows it first gives leadership to one that does not know it yet.
+		harness.Eventually(t, 10*time.Second, "node "+n.Tag+" knows that disks are full", func(ctx context.Context) error {
+			s, err := n.Cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
+			if err == nil && !s.GetStorageFull() {
+				err = errors.New("there is room")
+			}
+			return err
+		})
+	}
 	for _, n := range c.Nodes {
 		storageFull(t, n, ledger)
 	}
