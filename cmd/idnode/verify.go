@@ -118,14 +118,11 @@ cannot be read, as while the node runs.`,
 		if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrMissing) {
 			return &endedError{&node.DataLossError{Dir: args[0], Err: err}}
 		}
-		if err != nil {
-			err = fmt.Errorf("%s: %w", args[0], err)
-		}
 		if errors.Is(err, member.ErrOtherVersion) {
-			return &endedError{err}
+			return &endedError{fmt.Errorf("%s: %w", args[0], err)}
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", args[0], err)
 		}
 		return printLog(a.stdout, found)
 	})

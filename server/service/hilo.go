@@ -223,19 +223,21 @@ func rangePrefix(tag, separator, serverPrefix string) string {
 // ReturnRange returns the unused rest of a range. A return that is late, repeated, foreign or not
 // of the newest range is no error.
 func (r *ranges) ReturnRange(ctx context.Context, req *idnodev1.ReturnRangeRequest) (*idnodev1.ReturnRangeResponse, error) {
-	return admission.UntimedCall(ctx, r.Control, "ReturnRange", returnedRange{req, checkReturn(req)}, r.returnRange)
+	token, wrong := checkReturn(req)
+	return admission.UntimedCall(ctx, r.Control, "ReturnRange", returnedRange{req, token, wrong}, r.returnRange)
 }
 
 // ReturnRangeByHigh is ReturnRange for a protocol that carries neither the first number of a
 // range nor its token. The range is then matched by its last number and its holder: callers with
 // the same name, as all have without TLS, can return each other's.
 func (r *ranges) ReturnRangeByHigh(ctx context.Context, req *idnodev1.ReturnRangeRequest) (*idnodev1.ReturnRangeResponse, error) {
-	return admission.UntimedCall(ctx, r.Control, "ReturnRange", returnedRange{req, checkReturned(req)}, r.returnRange)
+	return admission.UntimedCall(ctx, r.Control, "ReturnRange", returnedRange{req, 0, checkReturned(req)}, r.returnRange)
 }
 
 type returnedRange struct {
 	*idnodev1.ReturnRangeRequest
-	// wrong is the error in the numbers of the request.
+	// token is the request's, if it has one, and wrong the error in it or in the numbers.
+	token uint64
 	wrong error
 }
 
@@ -256,12 +258,8 @@ func (r *ranges) returnRange(ctx context.Context, req returnedRange) (*idnodev1.
 	}
 	e.Principal = r.author(ctx)
 	before := r.state.AppliedIndex()
-	ret := &raftlogv1.HiLoReturn{Tag: tag, Low: req.GetLow(), High: req.GetHigh(), Last: req.GetLast()}
-	if req.GetToken() != "" {
-		ret.CheckToken = true
-		if ret.Token, err = parseToken(req.GetToken()); err != nil {
-			return nil, err
-		}
+	ret := &raftlogv1.HiLoReturn{
+		Tag: tag, Low: req.GetLow(), High: req.GetHigh(), Last: req.GetLast(), CheckToken: req.GetToken() != "", Token: req.token,
 	}
 	result, err := r.propose(ctx, e, ret, false)
 	if err != nil {
@@ -277,27 +275,28 @@ func (r *ranges) returnRange(ctx context.Context, req returnedRange) (*idnodev1.
 	return &idnodev1.ReturnRangeResponse{Returned: returned.GetReturned(), Max: returned.GetMax(), LogIndex: result.GetLogIndex()}, nil
 }
 
-// checkReturn refuses malformed returns; the state decides whether a return matches a range.
-func checkReturn(req *idnodev1.ReturnRangeRequest) error {
-	token := req.GetToken() != ""
-	if token {
-		if _, err := parseToken(req.GetToken()); err != nil {
-			return err
+// checkReturn returns the token, if there is one, and refuses malformed returns; the state decides whether a
+// return matches a range.
+func checkReturn(req *idnodev1.ReturnRangeRequest) (token uint64, err error) {
+	given := req.GetToken() != ""
+	if given {
+		if token, err = parseToken(req.GetToken()); err != nil {
+			return 0, err
 		}
 	}
 	if req.GetLow() < 1 {
-		return apierror.Invalid(apierror.ReasonInvalidLow, "low", "the first number %d is below 1", req.GetLow())
+		return 0, apierror.Invalid(apierror.ReasonInvalidLow, "low", "the first number %d is below 1", req.GetLow())
 	}
 	if err := checkReturned(req); err != nil {
-		return err
+		return 0, err
 	}
 	switch {
-	case !token && !req.GetWithoutToken():
-		return apierror.Invalid(apierror.ReasonInvalidToken, "token", "the token that came with the range is missing")
-	case token && req.GetWithoutToken():
-		return apierror.Invalid(apierror.ReasonInvalidToken, "token", "there is a token in a return without token")
+	case !given && !req.GetWithoutToken():
+		return 0, apierror.Invalid(apierror.ReasonInvalidToken, "token", "the token that came with the range is missing")
+	case given && req.GetWithoutToken():
+		return 0, apierror.Invalid(apierror.ReasonInvalidToken, "token", "there is a token in a return without token")
 	}
-	return nil
+	return token, nil
 }
 
 // checkReturned is the part of checkReturn that every protocol carries.
