@@ -18,7 +18,7 @@ const deletedInEntry = 1000
 // no longer counts. The server-side etags of its name continue: they are no names, and never fall.
 //
 // A series is deleted before its database, which needs that no document has a permanent number. The windows of a
-// pool must have passed: a new pool of that name would issue the same ids again.
+// pool must have passed, by the leader's clock: new pools begin behind them, whatever that clock is worth.
 func (c *contents) databaseDelete(dst []byte, now moment, o op.Operation, _ *raftlogv1.DatabaseDelete) ([]byte, *refusal) {
 	db, known := c.databases.number(string(o.Database))
 	if !known {
@@ -28,9 +28,11 @@ func (c *contents) databaseDelete(dst []byte, now moment, o op.Operation, _ *raf
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_IN_USE, "database", "the database has series: delete them first")
 	}
 	left, before := deletedInEntry, c.databases.used[db].size()
-	if err := c.pools.forgetAll(&left, db, time.Unix(0, now.unixNano)); err != nil {
+	ended, err := c.pools.forgetAll(&left, db, time.Unix(0, now.unixNano))
+	if err != nil {
 		return dst, err
 	}
+	c.floor.windows = max(c.floor.windows, ended)
 	for _, hidden := range []bool{false, true} {
 		t := c.identities.table(hidden)
 		forgetNames(&left, db, t.Table, func(name string) { t.remove(t.find(db, name)) })
@@ -50,30 +52,37 @@ func (c *contents) databaseDelete(dst []byte, now moment, o op.Operation, _ *raf
 }
 
 // forgetAll forgets the pools of a database, while left, the number of names still to be forgotten, is positive; a
-// worker counts as a name. It refuses if there are too many pools to look at, or if a pool's windows have not passed.
-// Then it only settles when they will pass.
-func (s *poolStore) forgetAll(left *int, db uint32, now time.Time) (held *refusal) {
+// worker counts as a name. It returns when the last window of those that it forgot ended, in milliseconds since 1970
+// UTC. It refuses if there are too many pools to look at, or if a pool's windows have not passed for Apart. Then it
+// only settles when they will pass.
+func (s *poolStore) forgetAll(left *int, db uint32, now time.Time) (ended int64, held *refusal) {
 	var all []*poolItem
 	for e := range s.byName.Of(db, "") {
 		if all = append(all, e.Value); len(all) > deletedInEntry {
-			return invalid("database", "has more than %d pools", deletedInEntry)
+			return 0, poolInUse("has more than %d pools", deletedInEntry)
 		}
 	}
 	for _, i := range all {
-		if i.is.Over(now) {
+		if end, known := i.is.End(); known && end <= now.Add(-snowflake.Apart).UnixMilli() {
 			continue
 		}
-		held = cmp.Or(held, invalid("database", "has the pool %.200q, whose windows have not passed for %v", i.name, snowflake.Apart))
+		held = cmp.Or(held, poolInUse("has the pool %.200q, whose windows have not passed for %v", i.name, snowflake.Apart))
 		_ = s.change(i, func(p *snowflake.Pool) error { p.Settle(now); return nil })
 	}
 	for _, i := range all {
 		if held != nil || *left <= 0 {
 			break
 		}
+		end, _ := i.is.End()
+		ended = max(ended, end)
 		*left -= 1 + i.is.Known()
 		s.remove(i)
 	}
-	return held
+	return ended, held
+}
+
+func poolInUse(format string, args ...any) *refusal {
+	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_IN_USE, "database", format, args...)
 }
 
 // in reports whether a database has series.

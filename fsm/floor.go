@@ -14,7 +14,7 @@ import (
 // above names, as if used up to it. The merge that raises the floor raises the names in the state
 // to it.
 //
-// Invariant: neither number ever falls, and incomplete stays set.
+// Invariant: no number ever falls, and incomplete stays set.
 type floor struct {
 	// names is the value of unknown identities and HiLo counters, from 0.
 	names int64
@@ -23,6 +23,9 @@ type floor struct {
 	// incomplete means that there may have been unknown series and pools: a new series begins
 	// suspended, and a new pool waits until windows given before have ended.
 	incomplete bool
+	// windows is when the last window of pools that were deleted ended, in milliseconds since 1970 UTC, or 0: new pools
+	// begin there.
+	windows int64
 }
 
 func (f floor) hilo() hilo.Counter { return hilo.Counter{Max: f.names, Peak: f.names} }
@@ -31,14 +34,14 @@ func (f floor) records() records {
 	if f == (floor{}) {
 		return these()
 	}
-	m := &raftlogv1.FloorRecord{Names: f.names, Epoch: f.epoch, Incomplete: f.incomplete}
+	m := &raftlogv1.FloorRecord{Names: f.names, Epoch: f.epoch, Incomplete: f.incomplete, WindowsEndUnixMilli: f.windows}
 	return these(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Floor{Floor: m}})
 }
 
 func (f *floor) restore(m *raftlogv1.FloorRecord) error {
-	restored := floor{names: m.GetNames(), epoch: m.GetEpoch(), incomplete: m.GetIncomplete()}
-	if *f != (floor{}) || restored == (floor{}) || restored.names < 0 {
-		return corrupt("a floor of %d in epoch %d, or two", restored.names, restored.epoch)
+	restored := floor{names: m.GetNames(), epoch: m.GetEpoch(), incomplete: m.GetIncomplete(), windows: m.GetWindowsEndUnixMilli()}
+	if *f != (floor{}) || restored == (floor{}) || min(restored.names, restored.windows) < 0 {
+		return corrupt("a floor of %d, or %d, in epoch %d, or two", restored.names, restored.windows, restored.epoch)
 	}
 	*f = restored
 	return nil
@@ -50,7 +53,7 @@ func hashFloor(f floor) uint64 {
 		return 0
 	}
 	var s statehash.Space
-	return s.Begin(recordFloor).Number(uint64(f.names)).Number(f.epoch).Flag(f.incomplete).Hash()
+	return s.Begin(recordFloor).Number(uint64(f.names)).Number(f.epoch).Flag(f.incomplete).Number(uint64(f.windows)).Hash()
 }
 
 // Floor returns the value of counters of unknown names, 0 in a cluster that has its whole past, and

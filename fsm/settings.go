@@ -66,12 +66,12 @@ var settingTable = [settingCount]SettingInfo{
 	},
 	settingMaxNameBytes: {
 		Key: "max-name-bytes-total", Default: 1 << 30, Min: 0, Max: 1 << 40,
-		Description: "the greatest size in bytes of the names of all identities, HiLo counters, claims, series, their keys and scopes",
+		Description: "the greatest size in bytes of the names of all identities, HiLo counters, claims, series, pools and their parts",
 		Lowered:     "new names are refused while all names have as many bytes",
 	},
 	settingMaxDatabaseNames: {
 		Key: "max-names-per-database", Default: 300_000_000, Min: 0, Max: 300_000_000,
-		Description: "the greatest number of identities, HiLo counters, claims, series, their keys and scopes together in one database",
+		Description: "the greatest number of identities, HiLo counters, claims, series, pools and their parts in one database",
 		Lowered:     "new names are refused in a database that has as many",
 	},
 	settingMaxDatabaseNameBytes: {

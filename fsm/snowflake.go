@@ -133,6 +133,7 @@ func (c *contents) poolDefine(dst []byte, now moment, o op.Operation, m *raftlog
 	i := c.pools.find(c.databases.numberOf(o.Database), m.GetName())
 	switch {
 	case i == nil:
+		fresh.Begin(c.floor.windows)
 		if err := c.pools.begin(now, o.Database, m, fresh); err != nil {
 			return dst, err
 		}

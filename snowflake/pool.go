@@ -74,13 +74,13 @@ func NewPool(layout Layout, window time.Duration, unknown bool) (*Pool, error) {
 		return nil, err
 	}
 	window = cmp.Or(window, DefaultWindow)
-	units := layout.Units(window)
-	if window < MinWindow || units > layout.Units(MaxWindow) { // What Window returns is accepted again.
+	if window < MinWindow || window > MaxWindow {
 		return nil, snowflake.Invalid("window", "is %s, must be from %s to %s", window, MinWindow, MaxWindow)
 	}
-	s := Stored{Layout: layout, Window: units}
+	// Whole units, of which MaxWindow may have part of one: what Window returns is accepted again.
+	s := Stored{Layout: layout, Window: min(layout.Units(window), MaxWindow.Milliseconds()/layout.Unit)}
 	if unknown {
-		s.Unknown = units
+		s.Unknown = s.Window
 	}
 	return newPool(s), nil
 }
@@ -393,13 +393,16 @@ func (p *Pool) Hash() uint64 {
 	return own + uint64(p.hash)
 }
 
-// Over reports whether all windows that were given ended so long before a time, Apart, that no window of a new
-// pool reaches into one of them.
-func (p *Pool) Over(now time.Time) bool {
-	at := p.Layout().At(now.UnixMilli()) - p.Layout().Units(Apart)
+// Begin moves the floor of a new pool to a time, in milliseconds since 1970 UTC, or behind it.
+func (p *Pool) Begin(unixMilli int64) {
+	p.stored.Floor = max(p.stored.Floor, p.Layout().At(unixMilli-1)+1)
+}
+
+// End is the end of all windows that were given, in milliseconds since 1970 UTC; false if the pool may not know it.
+func (p *Pool) End() (unixMilli int64, known bool) {
 	used, _ := p.inUse.Max()
 	free, _ := p.free.Max()
-	return p.stored.Unknown == 0 && max(p.stored.Floor, used.Until, free.Until) <= at
+	return p.Layout().UnixMilli(max(p.stored.Floor, used.Until, free.Until)), p.stored.Unknown == 0
 }
 
 // Settle does what the next acquisition would: from a time on it is known until when windows reach that the pool

@@ -101,6 +101,7 @@ const (
 	ReasonReservationExpired = "RESERVATION_EXPIRED"
 	// These are of pools of workers.
 	ReasonPoolDiffers = "POOL_DIFFERS"
+	ReasonPoolInUse   = "POOL_IN_USE"
 	ReasonLeasePassed = "LEASE_PASSED"
 	ReasonClockSkew   = "CLOCK_SKEW"
 

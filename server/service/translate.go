@@ -169,6 +169,7 @@ var refusalKinds = map[raftlogv1.RefusalReason]refusalKind{
 
 	raftlogv1.RefusalReason_REFUSAL_REASON_POOL_NOT_FOUND: {apierror.CodeNotFound, apierror.ReasonPoolNotFound},
 	raftlogv1.RefusalReason_REFUSAL_REASON_POOL_DIFFERS:   {apierror.CodeFailedPrecondition, apierror.ReasonPoolDiffers},
+	raftlogv1.RefusalReason_REFUSAL_REASON_POOL_IN_USE:    {apierror.CodeFailedPrecondition, apierror.ReasonPoolInUse},
 	raftlogv1.RefusalReason_REFUSAL_REASON_POOL_FULL:      {apierror.CodeResourceExhausted, apierror.ReasonPoolFull},
 	raftlogv1.RefusalReason_REFUSAL_REASON_POOL_ENDED:     {apierror.CodeOutOfRange, apierror.ReasonPoolEnded},
 	raftlogv1.RefusalReason_REFUSAL_REASON_LEASE_PASSED:   {apierror.CodeFailedPrecondition, apierror.ReasonLeasePassed},

@@ -1543,9 +1543,11 @@ type FloorRecord struct {
 	Epoch uint64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// There may have been series and pools that are not known: a new series begins suspended, and a
 	// new pool waits until windows given before have ended.
-	Incomplete    bool `protobuf:"varint,3,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Incomplete bool `protobuf:"varint,3,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
+	// When the last window of pools that were deleted ended, in milliseconds since 1970 UTC: new pools begin there.
+	WindowsEndUnixMilli int64 `protobuf:"varint,4,opt,name=windows_end_unix_milli,json=windowsEndUnixMilli,proto3" json:"windows_end_unix_milli,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *FloorRecord) Reset() {
@@ -1597,6 +1599,13 @@ func (x *FloorRecord) GetIncomplete() bool {
 		return x.Incomplete
 	}
 	return false
+}
+
+func (x *FloorRecord) GetWindowsEndUnixMilli() int64 {
+	if x != nil {
+		return x.WindowsEndUnixMilli
+	}
+	return 0
 }
 
 var File_raftlog_v1_entry_proto protoreflect.FileDescriptor
@@ -1713,13 +1722,14 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x03R\x05value\"@\n" +
 	"\vRolesRecord\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\fR\x05table\x12\x1b\n" +
-	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"Y\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"\x8e\x01\n" +
 	"\vFloorRecord\x12\x14\n" +
 	"\x05names\x18\x01 \x01(\x03R\x05names\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1e\n" +
 	"\n" +
 	"incomplete\x18\x03 \x01(\bR\n" +
-	"incompleteB5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
+	"incomplete\x123\n" +
+	"\x16windows_end_unix_milli\x18\x04 \x01(\x03R\x13windowsEndUnixMilliB5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
 
 var (
 	file_raftlog_v1_entry_proto_rawDescOnce sync.Once

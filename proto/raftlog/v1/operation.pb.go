@@ -111,6 +111,8 @@ const (
 	RefusalReason_REFUSAL_REASON_CLOCK_SKEW RefusalReason = 42
 	// A field of an operation on workers is wrong.
 	RefusalReason_REFUSAL_REASON_POOL_INVALID RefusalReason = 43
+	// A database has a pool whose windows have not passed, or too many pools.
+	RefusalReason_REFUSAL_REASON_POOL_IN_USE RefusalReason = 44
 	// The leader's own, which no log entry is refused for: too few of the voters that
 	// remain after a removal answer it.
 	RefusalReason_REFUSAL_REASON_LOSES_QUORUM RefusalReason = 100
@@ -166,6 +168,7 @@ var (
 		41:  "REFUSAL_REASON_LEASE_PASSED",
 		42:  "REFUSAL_REASON_CLOCK_SKEW",
 		43:  "REFUSAL_REASON_POOL_INVALID",
+		44:  "REFUSAL_REASON_POOL_IN_USE",
 		100: "REFUSAL_REASON_LOSES_QUORUM",
 		101: "REFUSAL_REASON_MEMBER_UNREACHABLE",
 		102: "REFUSAL_REASON_NOT_TRANSFERRED",
@@ -214,6 +217,7 @@ var (
 		"REFUSAL_REASON_LEASE_PASSED":           41,
 		"REFUSAL_REASON_CLOCK_SKEW":             42,
 		"REFUSAL_REASON_POOL_INVALID":           43,
+		"REFUSAL_REASON_POOL_IN_USE":            44,
 		"REFUSAL_REASON_LOSES_QUORUM":           100,
 		"REFUSAL_REASON_MEMBER_UNREACHABLE":     101,
 		"REFUSAL_REASON_NOT_TRANSFERRED":        102,
@@ -4530,7 +4534,7 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\aceiling\x18\x02 \x01(\x04R\aceiling\x12\x12\n" +
 	"\x04last\x18\x03 \x01(\x04R\x04last\x12\x14\n" +
-	"\x05floor\x18\x04 \x01(\x04R\x05floor*\xd6\f\n" +
+	"\x05floor\x18\x04 \x01(\x04R\x05floor*\xf6\f\n" +
 	"\rRefusalReason\x12\x1e\n" +
 	"\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16REFUSAL_REASON_INVALID\x10\x01\x12\x18\n" +
@@ -4575,7 +4579,8 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x19REFUSAL_REASON_POOL_ENDED\x10(\x12\x1f\n" +
 	"\x1bREFUSAL_REASON_LEASE_PASSED\x10)\x12\x1d\n" +
 	"\x19REFUSAL_REASON_CLOCK_SKEW\x10*\x12\x1f\n" +
-	"\x1bREFUSAL_REASON_POOL_INVALID\x10+\x12\x1f\n" +
+	"\x1bREFUSAL_REASON_POOL_INVALID\x10+\x12\x1e\n" +
+	"\x1aREFUSAL_REASON_POOL_IN_USE\x10,\x12\x1f\n" +
 	"\x1bREFUSAL_REASON_LOSES_QUORUM\x10d\x12%\n" +
 	"!REFUSAL_REASON_MEMBER_UNREACHABLE\x10e\x12\"\n" +
 	"\x1eREFUSAL_REASON_NOT_TRANSFERRED\x10fB5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
