@@ -164,17 +164,19 @@ func (a *announcer) commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.pending = nil
 	result, err := op.DecodeResult(answer)
 	if err != nil {
+		a.pending = nil
 		return a.refused(err)
 	}
 	// Until the node's own state has applied the announcement, it lacks settings of the
 	// cluster, such as how many databases may have server-side ids, and what the cluster
-	// knows of these.
+	// knows of these. If that takes longer than this call, the next one repeats the same
+	// announcement: another one would be another start, whose stop before was not clean.
 	if err := a.cfg.StateMachine.WaitApplied(ctx, result.GetMember().GetSession()); err != nil {
 		return err
 	}
+	a.pending = nil
 	a.fresh = result.GetMember().GetSession()
 	return a.accepted(result.GetMember())
 }

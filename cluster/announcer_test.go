@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -91,4 +92,58 @@ func TestAnAnnouncementThatTheLogDoesNotTake(t *testing.T) {
 			t.Errorf("%d announcements to a leader that answers no group, want one in each pause, and none before", asked)
 		}
 	})
+}
+
+// behind is a state machine that has not applied yet what it is asked for.
+type behind struct {
+	StateMachine
+	late *bool
+}
+
+func (b behind) WaitApplied(context.Context, uint64) error {
+	if *b.late {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// TestAnAnnouncementIsRepeatedUntilItIsAppliedHere: another one would be another start of the node, and the stop before
+// that start would not be the clean one that the first told of.
+func TestAnAnnouncementIsRepeatedUntilItIsAppliedHere(t *testing.T) {
+	late, answers, accepted := true, map[string][]byte{}, []uint64(nil)
+	a := newAnnouncer(&announcer{
+		cfg: Config{StateMachine: behind{late: &late}, OnAnnounce: func(r *raftlogv1.MemberResult) {
+			accepted = append(accepted, r.GetEtags().GetStart())
+		}},
+		record: member.NewNodeRecord(&member.Record{Tag: "A", TagConfirmed: true}, member.NodeRecordConfig{}),
+		log:    slog.New(slog.DiscardHandler),
+		propose: func(_ context.Context, announcement []byte) ([]byte, error) { // One with the same request id has its answer.
+			if answers[string(announcement)] == nil {
+				start := uint64(len(answers) + 1)
+				answer, err := proto.Marshal(&raftlogv1.Result{Result: &raftlogv1.Result_Member{Member: &raftlogv1.MemberResult{
+					Session: start, Member: &raftlogv1.Member{Tag: "A"}, Etags: &raftlogv1.EtagRecord{Start: start},
+				}}})
+				if err != nil {
+					return nil, err
+				}
+				answers[string(announcement)] = answer
+			}
+			return answers[string(announcement)], nil
+		},
+		unanswered: func() bool { return false },
+	})
+	for range 2 {
+		if _, _, err := a.Open(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+	}
+	late = false
+	for range 2 { // The second session is of another announcement.
+		if _, _, err := a.Open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(accepted, []uint64{1, 2}) {
+		t.Errorf("the answers to the starts %v were taken, want each once", accepted)
+	}
 }
