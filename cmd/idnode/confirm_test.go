@@ -117,7 +117,7 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 // TestWhatChangesNothingSaysSo: a seed below the value, and a name that is an id already.
 func TestWhatChangesNothingSaysSo(t *testing.T) {
 	for line, want := range map[string]string{
-		"identity seed users 5":        "nothing changed: the value is above 5 already",
+		"identity seed users 5":        "not set: the value is above 5 already",
 		"identity seed users 15":       "",
 		"next invoices":                `this id is "invoices" itself, as given; ask for "invoices|" to get a number`,
 		"next invoices --separator .":  `ask for "invoices|"`,

@@ -233,7 +233,21 @@ func (c *devCluster) kill(i int) string {
 		return c.lost(i, err.Error())
 	}
 	tag := c.specs[i].tag
-	return c.lost(i, tag+" is killed; ids go on: idnode next 'invoices|'. start "+tag+" brings it back")
+	return c.lost(i, tag+" is killed"+c.without(i)+". start "+tag+" brings it back")
+}
+
+// without says what a cluster does without one of its nodes.
+func (c *devCluster) without(i int) string {
+	running := 0
+	for j, life := range c.lives {
+		if life != nil && j != i {
+			running++
+		}
+	}
+	if 2*running <= len(c.lives) {
+		return "; identities wait for a majority"
+	}
+	return "; ids go on: idnode next 'invoices|'"
 }
 
 func (c *devCluster) lost(i int, text string) string {

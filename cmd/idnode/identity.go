@@ -79,7 +79,7 @@ values come twice, so the command asks first.`,
 		}
 		res, err := idsVia(s.once(req, &msg.RequestId)).SeedIdentity(ctx, &msg)
 		if err == nil && res.GetValue() > msg.GetValue() {
-			fmt.Fprintf(a.stderr, "idnode: nothing changed: the value is above %d already, and only --force lowers it\n", msg.GetValue())
+			fmt.Fprintf(a.stderr, "idnode: not set: the value is above %d already, and only --force lowers it\n", msg.GetValue())
 		}
 		return s.out.value(err, res, res.GetValue())
 	})

@@ -28,7 +28,7 @@ func newNode(cfg *config.Config, log *slog.Logger) (server, error) {
 		Version: versionText(), Instance: cmp.Or(cfg.Tag, cfg.AdvertiseGRPC), Getenv: os.Getenv, Logger: log,
 	})
 	if err != nil {
-		return nil, err
+		return nil, &usageError{err} // Variables alone decide.
 	}
 	return node.New(node.Options{Config: cfg, Logger: log, Version: versionText(), Tracing: traces, Now: failpoint.Now})
 }

@@ -180,6 +180,9 @@ func (r *restore) question() string {
 	if r.merge.SkipAhead > 0 {
 		text += fmt.Sprintf(" Each counter goes on %d above the backup's.", r.merge.SkipAhead)
 	}
+	if pools := len(r.merge.Backup.Info.GetPools()); pools > 0 {
+		text += fmt.Sprintf(" The leases of %d pools end: new Snowflake ids wait for a window and 30s.", pools)
+	}
 	return text
 }
 
