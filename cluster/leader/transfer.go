@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -175,15 +176,15 @@ func (t *Transfer) targetWithTag(ctx context.Context, tag string) (raft.Server, 
 	if !ok || m.GetRemoved() {
 		return raft.Server{}, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, "there is no member "+tag)
 	}
+	servers := t.cfg.Configuration.Servers()
+	i := slices.IndexFunc(servers, func(s raft.Server) bool { return s.ID == member.ServerID(m.GetId()) && s.Suffrage == raft.Voter })
+	if i < 0 {
+		return raft.Server{}, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, "member "+tag+" does not vote")
+	}
 	if why := t.unfit(m); why != "" {
 		return raft.Server{}, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, why)
 	}
-	for _, s := range t.cfg.Configuration.Servers() {
-		if s.ID == member.ServerID(m.GetId()) && s.Suffrage == raft.Voter {
-			return s, t.checkAnswers(ctx, m)
-		}
-	}
-	return raft.Server{}, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, "member "+tag+" does not vote")
+	return servers[i], t.checkAnswers(ctx, m)
 }
 
 // unfit returns why a member is no transfer target: it is in no better condition to lead than
