@@ -251,6 +251,8 @@ func TestBadRequests(t *testing.T) {
 		"a compressed body":         {`{"template":"a|"}`, []string{"Content-Encoding", "gzip"}, 415, invalid, ""},
 		"another protocol":          {`{"template":"a|"}`, []string{"Connect-Protocol-Version", "2"}, 400, invalid, ""},
 		"a timeout that is none":    {`{"template":"a|"}`, []string{"Connect-Timeout-Ms", "1s"}, 400, "INVALID_TIMEOUT", "timeout"},
+		"one of no time":            {`{"template":"a|"}`, []string{"Connect-Timeout-Ms", "0"}, 400, "INVALID_TIMEOUT", "timeout"},
+		"gRPC's of no time":         {`{"template":"a|"}`, []string{"Grpc-Timeout", "0m"}, 400, "INVALID_TIMEOUT", "timeout"},
 		"one below zero":            {`{"template":"a|"}`, []string{"Connect-Timeout-Ms", "-1"}, 400, "INVALID_TIMEOUT", "timeout"},
 		"one with too many digits":  {`{"template":"a|"}`, []string{"Connect-Timeout-Ms", "12345678901"}, 400, "INVALID_TIMEOUT", "timeout"},
 		"gRPC's without a unit":     {`{"template":"a|"}`, []string{"Grpc-Timeout", "100"}, 400, "INVALID_TIMEOUT", "timeout"},
