@@ -55,6 +55,7 @@ func TestLeaderBesideTheEndpoints(t *testing.T) {
 	}{
 		{"reachable", func(f *fakeCluster) string { return f.nodes[1].addr }, 1},
 		{"unreachable", func(*fakeCluster) string { return "node-b.invalid:7400" }, 0},
+		{"unreachable in its zone", func(*fakeCluster) string { return "[::1%lo]:1" }, 0},
 		{"another node", func(f *fakeCluster) string { return f.nodes[2].addr }, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"net/url"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -90,7 +91,7 @@ func (r *router) newNode(address string) (*node, error) {
 		// proxy.
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithNoProxy(),
 	)
-	conn, err := grpc.NewClient("passthrough:///"+address, options...)
+	conn, err := grpc.NewClient("passthrough:///"+url.PathEscape(address), options...)
 	if err != nil {
 		return nil, err
 	}
