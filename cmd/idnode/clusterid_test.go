@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -111,6 +112,30 @@ func TestContextsKeepTheCluster(t *testing.T) {
 	file := filepath.Join(home, "idnode", "contexts.yaml")
 	if text := string(mustRead(t, file)); strings.Count(text, "cluster-id") != 1 {
 		t.Error(text)
+	}
+}
+
+// TestTwoContextsAreSavedAtOnce: one while the other asks for its cluster.
+func TestTwoContextsAreSavedAtOnce(t *testing.T) {
+	env := []string{"XDG_CONFIG_HOME=" + t.TempDir()}
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved, nobody := make(chan struct{}), unusedAddr(t)
+	go func() {
+		defer close(saved)
+		conn, err := lis.Accept()
+		if err != nil {
+			return
+		}
+		commandEnv(t, env, "context", "save", "second", "--endpoint", nobody, "--cluster-id", someCluster)
+		_, _ = conn.Close(), lis.Close()
+	}()
+	commandEnv(t, env, "context", "save", "first", "--endpoint", lis.Addr().String())
+	<-saved
+	if got := commandEnv(t, env, "context", "list").stdout; !strings.Contains(got, "first") || !strings.Contains(got, "second") {
+		t.Errorf("the contexts are %q", got)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"regexp"
 	"strings"
 
@@ -62,7 +63,7 @@ func (s *clusterClient) conn(endpoint string) (*grpc.ClientConn, error) {
 	if s.tls != nil {
 		security = credentials.NewTLS(s.tls)
 	}
-	conn, err := grpc.NewClient("dns:///"+endpoint, append(s.naming(),
+	conn, err := grpc.NewClient("dns:///"+url.PathEscape(endpoint), append(s.naming(),
 		grpc.WithTransportCredentials(security),
 		grpc.WithDisableServiceConfig(),
 		// A cluster is not reached through a web proxy.

@@ -144,10 +144,6 @@ func newContextSaveCommand(a *app) *cobra.Command {
 		if err != nil {
 			return &usageError{err}
 		}
-		c, err := a.contexts()
-		if err != nil {
-			return err
-		}
 		if given.ClusterID == "" {
 			s.connection = given
 			given.ClusterID, err = s.askCluster(cmd.Context(), given.Endpoints)
@@ -158,6 +154,10 @@ func newContextSaveCommand(a *app) *cobra.Command {
 			case given.ClusterID == "":
 				fmt.Fprintln(a.stderr, "idnode: no endpoint told its cluster's id: save the context again later, or with --cluster-id")
 			}
+		}
+		c, err := a.contexts() // Other commands may have saved theirs while this one asked.
+		if err != nil {
+			return err
 		}
 		if saved, ok := c.Contexts[args[0]]; ok && !reflect.DeepEqual(saved, given) {
 			if _, err := c.get(args[0]); err != nil {

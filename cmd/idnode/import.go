@@ -224,17 +224,17 @@ func exportBackup(ctx context.Context, s *clusterClient, from, path string, form
 		if err != nil {
 			return fmt.Errorf("cannot write the export: %w", err)
 		}
-		sayExported(a.stderr, b, "standard output", form, written, left)
+		sayExported(a.stderr, b, "standard output", s.database, form, written, left)
 		return nil
 	}
 	if err := transfer.WriteFile(path, func(file *os.File) error { return export(file) }); err != nil {
 		return err
 	}
-	s.out.result(b.Info, func(w io.Writer) { sayExported(w, b, path, form, written, left) })
+	s.out.result(b.Info, func(w io.Writer) { sayExported(w, b, path, s.database, form, written, left) })
 	return nil
 }
 
-func sayExported(w io.Writer, b *transfer.Backup, path string, form transfer.Form, written, left int) {
+func sayExported(w io.Writer, b *transfer.Backup, path, database string, form transfer.Form, written, left int) {
 	what := "counters and claims"
 	if form == transfer.SeriesCSV {
 		what = "numbers"
@@ -242,6 +242,12 @@ func sayExported(w io.Writer, b *transfer.Backup, path string, form transfer.For
 	fmt.Fprintf(w, "%s: %d %s of log index %d, as %s\n", path, written, what, b.Info.GetLogIndex(), form)
 	if left > 0 {
 		fmt.Fprintf(w, "left out: %d claims, which RavenDB does not have\n", left)
+	}
+	others := slices.DeleteFunc(slices.Clone(b.Info.GetDatabases()), func(d *idnodev1.DatabaseCounts) bool {
+		return d.GetDatabase() == docid.DefaultDatabase
+	})
+	if form == transfer.RavenDB && database == "" && len(others) > 0 {
+		fmt.Fprintf(w, "left out: %d other databases: --database says which one is exported\n", len(others))
 	}
 	if form != transfer.SeriesCSV {
 		fmt.Fprintln(w, "left out: series, pools, and the counts of server-side ids: a new cluster must have other tags")

@@ -61,8 +61,11 @@ have them: a member that has moved is found in no other way, and is taken for lo
 		switch {
 		case r.Dir == "" || len(r.Keep) == 0:
 			return usagef("--data-dir and --members are required")
-		case !f.Changed("skip-ahead") || r.SkipAhead < 0:
-			return usagef("--skip-ahead is required, and not negative: see 'idnode recover --help'")
+		case !f.Changed("skip-ahead"):
+			return usagef("--skip-ahead is required: see 'idnode recover --help'")
+		}
+		if err := checkSkipAhead(r.SkipAhead); err != nil {
+			return err
 		}
 		var err error
 		if r.Peer, r.Join, err = config.LoadLists(f, a.env); err != nil {

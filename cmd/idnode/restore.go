@@ -68,11 +68,21 @@ gone for good, restore with --share-tags, before it gives server-side ids.`,
 	r.register(cmd.Flags())
 	r.sure = a.asks(cmd)
 	return a.clusterWide(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		if r.merge.SkipAhead < 0 {
-			return usagef("--skip-ahead must not be negative")
+		if err := checkSkipAhead(r.merge.SkipAhead); err != nil {
+			return err
 		}
 		return withInput(args[0], a.stdin, func(path string) error { return r.run(ctx, s, path) })
 	})
+}
+
+// maxSkipAhead leaves counters most of their numbers: those that are skipped never come back.
+const maxSkipAhead = 1 << 48
+
+func checkSkipAhead(n int64) error {
+	if n < 0 || n > maxSkipAhead {
+		return usagef("--skip-ahead is from 0 to %d, not %d", int64(maxSkipAhead), n)
+	}
+	return nil
 }
 
 func (r *restore) register(f *pflag.FlagSet) {
