@@ -34,7 +34,7 @@ check: ## what CI does, all tests among it
 # How many plans `make simulate` draws.
 SEEDS ?= 2000
 simulate: ## whole nodes in virtual time: SEEDS plans, or one SEED with its log
-	cd test/simulation && go test -count=1 -timeout $(if $(SEED),0,1h) -run 'TestSeeds$$' $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
+	cd test/simulation && go test -count=1 -timeout $(if $(SEED),0,4h) -run 'TestSeeds$$' $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
 
 replay: ## one SEED of the simulation, in WebAssembly: every run is the same
 	GOOS=wasip1 GOARCH=wasm go test -c -o .cache/simulation.wasm ./test/simulation

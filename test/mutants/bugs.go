@@ -84,6 +84,8 @@ var bugs = []bug{
 	{name: "release-forgets-last", others: test("snowflake", "TestWindowsNeverOverlap", "-rapid.nofailfile")},
 	{name: "restore-without-skip", others: test("snowflake", "TestForgottenLeases")},
 	{name: "forgotten-window-is-the-own", others: test("snowflake", "TestTheLongerForgottenWindowCounts")},
+	{name: "pool-begins-before-deleted-ones", others: test("fsm", "TestWindowsNeverOverlapThroughDeletions", "-rapid.nofailfile")},
+	{name: "window-beyond-a-day", others: test("fsm", "TestAPoolThatForgotIsRestored")},
 	{name: "closed-lease-goes-on", others: test("snowflake", "TestTwoGeneratorsOfOneWorker")},
 
 	// Request ids and sessions.
@@ -204,6 +206,7 @@ var bugs = []bug{
 	{name: "unserved-is-ready", others: test(simulation, "TestAPortIsCut")},
 	{name: "failed-groups-ignored", others: test("cluster", "TestWhyTheLogIsNotServed")},
 	{name: "unannounced-is-ready", others: test("cluster", "TestAnAnnouncementThatTheLogDoesNotTake")},
+	{name: "announced-twice-while-behind", others: test("cluster", "TestAnAnnouncementIsRepeatedUntilItIsAppliedHere")},
 
 	// Where members are. All nodes of a simulation must move, or all names fail.
 	{name: "listed-address-unused", others: test("cluster", "TestAllMembersMove")},
