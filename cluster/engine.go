@@ -149,7 +149,7 @@ func (e *engine) writeFailed(err error) {
 // disk is nearly full, that is the newest snapshot's last entry: a leader that has sent a snapshot
 // looks for its last entry, and without it the follower would get the next snapshot as well.
 func (e *engine) neededEntry() uint64 {
-	boundary := e.node.store.Boundary()
+	boundary, _ := e.node.store.Boundary()
 	if e.node.space.Below() {
 		return boundary
 	}

@@ -34,7 +34,7 @@ func (e *engine) openTransport() error {
 	e.transport = transport.New(transport.Config{
 		Process: cfg.Process, Listener: listener, ClusterID: n.ClusterID(), LocalID: n.record.Name(),
 		Directory: peers.NewDirectory(n.table, &e.hint, e.witness.Running), Witness: e.witness, Voters: e.witness.Electorate,
-		Configured: n.table.NewestConfiguration, VoteAnswered: e.timeouts.VoteAnswered,
+		Configured: n.table.NewestConfiguration, Boundary: n.store.Boundary, VoteAnswered: e.timeouts.VoteAnswered,
 		LeaderHeard: e.timeouts.LeaderHeard, AnswerHeard: e.timeouts.AnswerHeard,
 		Dial: cfg.DialRaft, DialContext: n.hosts.DialContext, TLS: cfg.TLS, Logger: cfg.Logger,
 		OnRefused: func(by transport.Peer, status transport.Status) { refused(n.record, by, status) },

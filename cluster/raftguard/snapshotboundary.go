@@ -84,12 +84,12 @@ func (s *BoundaryStore) forget(to boundary) error {
 	return s.DeleteRange(first, to.index)
 }
 
-// Boundary returns the index of the newest snapshot's last entry; 0 without a snapshot.
-func (s *BoundaryStore) Boundary() uint64 {
+// Boundary returns index and term of the newest snapshot's last entry; 0 without a snapshot.
+func (s *BoundaryStore) Boundary() (index, term uint64) {
 	if at := s.at.Load(); at != nil {
-		return at.index
+		return at.index, at.term
 	}
-	return 0
+	return 0, 0
 }
 
 // GetLog implements raft.LogStore. For the newest snapshot's last entry it may return an entry

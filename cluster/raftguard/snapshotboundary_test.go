@@ -231,7 +231,11 @@ func TestTheEntryThatASnapshotEndsWithStays(t *testing.T) {
 	}
 	write(1, 20)
 	snapshot(10)
-	library := NewRaftStore(s, RaftStoreConfig{Committed: func() uint64 { return 18 }, Needed: s.Boundary, Writing: func(uint64) {}})
+	needed := func() uint64 {
+		end, _ := s.Boundary()
+		return end
+	}
+	library := NewRaftStore(s, RaftStoreConfig{Committed: func() uint64 { return 18 }, Needed: needed, Writing: func(uint64) {}})
 	for _, first := range []uint64{1, 10} {
 		if err := library.DeleteRange(first, 10); err != nil {
 			t.Fatal(err)

@@ -101,6 +101,8 @@ type Config struct {
 	// Configured returns the index of the newest configuration in the log. A member that is
 	// not in that configuration is not sent it.
 	Configured func() uint64
+	// Boundary returns index and term of the last entry of this node's newest snapshot; 0 without one.
+	Boundary func() (index, term uint64)
 	// VoteAnswered is called for each answered request for a vote, with the time to the answer.
 	VoteAnswered func(took time.Duration)
 	// LeaderHeard is called for each request of a leader, with the time since the previous request

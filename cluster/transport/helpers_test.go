@@ -58,11 +58,13 @@ func listen(t testing.TB) net.Listener {
 	return l
 }
 
+func noSnapshot() (index, term uint64) { return 0, 0 }
+
 // configOf is the configuration of the node with the given tag.
 func configOf(b *book, tag string, l net.Listener) Config {
 	return Config{
 		Listener: l, ClusterID: testCluster, LocalID: idOf(tag), Directory: b, Witness: newDisk(trusted), DialContext: DialTCP,
-		Configured: func() uint64 { return math.MaxUint64 }, VoteAnswered: func(time.Duration) {},
+		Configured: func() uint64 { return math.MaxUint64 }, Boundary: noSnapshot, VoteAnswered: func(time.Duration) {},
 		LeaderHeard: func(raft.ServerID, uint64, time.Duration) {}, AnswerHeard: func(raft.ServerID, time.Duration) {},
 		OnRefused: func(Peer, Status) {},
 		Voters:    func() []raft.ServerID { return []raft.ServerID{raft.ServerID(idOf(tag))} }, Logger: discard,
@@ -169,7 +171,7 @@ func (a *authority) secured(tag string) func(*Config) {
 
 // bareInbound is an inbound without a transport, of a node that takes part in elections.
 func bareInbound(from <-chan raft.RPC) *inbound {
-	cfg := Config{Witness: newDisk(witness.DiskState{}), LeaderHeard: func(raft.ServerID, uint64, time.Duration) {}}
+	cfg := Config{Witness: newDisk(witness.DiskState{}), Boundary: noSnapshot, LeaderHeard: func(raft.ServerID, uint64, time.Duration) {}}
 	i := newInbound(&stream{cfg: cfg, conns: newConns()}, from)
 	i.gate.opened.Store(true)
 	return i

@@ -34,8 +34,6 @@ type inbound struct {
 	preVotes raftguard.PreVotes
 	// header is the header of this node's answers.
 	header raft.RPCHeader
-	// installed is the newest snapshot that Raft has installed, nil if none.
-	installed *raft.InstallSnapshotRequest
 	// leader is the leader of the newest term in which Raft has got, or gets next, a leader's
 	// request. Its Connected is not set.
 	mu     sync.Mutex
@@ -100,7 +98,7 @@ func (i *inbound) inspect(rpc raft.RPC) (pass bool) {
 		if i.ackHeartbeat(rpc) {
 			return false
 		}
-		i.alignWithSnapshot(r)
+		i.join(r)
 	case *raft.InstallSnapshotRequest:
 		i.leads(r.Term, r.ID)
 		i.installing.Store(true)
@@ -153,14 +151,27 @@ func (i *inbound) witnessed(r *raft.AppendEntriesRequest) {
 	}
 }
 
-// alignWithSnapshot lets entries follow the end of the snapshot that Raft installed. The library
-// compares the previous entry with the last entry of the log from before the snapshot, if that log
-// was as long, and would get the same snapshot until there is a newer snapshot. Without a previous
-// entry it compares nothing.
-func (i *inbound) alignWithSnapshot(r *raft.AppendEntriesRequest) {
-	if s := i.installed; s != nil && s.LastLogIndex == r.PrevLogEntry && s.LastLogTerm == r.PrevLogTerm {
-		r.PrevLogEntry, r.PrevLogTerm = 0, 0
+// join leaves out the entries that the newest snapshot covers, and lets the rest follow its end. Up to there all is
+// committed and here (Raft paper, section 7). The library looks for the previous entry in the log alone, which may not
+// have it any more. It would reject all that a leader sends whose own snapshot is older than this one, until that
+// leader takes another.
+//
+// Invariant: nothing of another history is left out. One that begins again before the end of the snapshot, as after
+// a recovery or on a leader whose disk was set back, has another term there, or a newer one before.
+func (i *inbound) join(r *raft.AppendEntriesRequest) {
+	end, term := i.s.cfg.Boundary()
+	follows := func(index, of uint64) bool { return index < end && of <= term || index == end && of == term }
+	if end == 0 || r.PrevLogEntry == 0 && len(r.Entries) == 0 || !follows(r.PrevLogEntry, r.PrevLogTerm) {
+		return
 	}
+	covered := 0
+	for ; covered < len(r.Entries) && r.Entries[covered].Index <= end; covered++ {
+		if !follows(r.Entries[covered].Index, r.Entries[covered].Term) {
+			return
+		}
+	}
+	// Without a previous entry the library compares nothing.
+	r.PrevLogEntry, r.PrevLogTerm, r.Entries = 0, 0, r.Entries[covered:]
 }
 
 // ackHeartbeat answers a heartbeat of the leader whose snapshot Raft is installing, or whose
@@ -187,7 +198,9 @@ func (i *inbound) nextInstall() {
 		return
 	}
 	i.install, i.waiting = i.waiting[0], i.waiting[1:]
-	i.queue = append(i.queue, i.install.question())
+	question := i.install.question()
+	i.join(question)
+	i.queue = append(i.queue, raft.RPC{RespChan: i.install.answers, Command: question})
 }
 
 // taken records that Raft has taken a request. If that is a snapshot, the queued heartbeats
@@ -231,9 +244,6 @@ func (i *inbound) answered(answer raft.RPCResponse) {
 		}
 		i.s.work.Go(s.needless)
 	} else {
-		if done, ok := answer.Response.(*raft.InstallSnapshotResponse); ok && answer.Error == nil && done.Success {
-			i.installed = s.request
-		}
 		s.rpc.RespChan <- answer
 	}
 	s.stop()

@@ -24,8 +24,8 @@ const (
 // the leader's empty heartbeats are answered here: a leader that needs this node for a
 // quorum would lose its lease.
 //
-// Before Raft gets the snapshot, inbound asks it with an empty append whether its log has
-// the snapshot's last entry. There are two reasons. The Raft paper says (figure 13, receiver
+// Before Raft gets the snapshot, inbound asks it with an empty append whether its log, or its
+// newest snapshot, has the snapshot's last entry. There are two reasons. The Raft paper says (figure 13, receiver
 // implementation, 6): "If existing log entry has same index and term as snapshot's last
 // included entry, retain log entries following it and reply". The library (v1.7.3) installs
 // such a snapshot, which a retry may have made old: its state goes back, and so does its
@@ -62,11 +62,11 @@ func newInstall(rpc raft.RPC, request *raft.InstallSnapshotRequest) *install {
 }
 
 // question asks Raft whether its log has the snapshot's last entry.
-func (s *install) question() raft.RPC {
-	return raft.RPC{RespChan: s.answers, Command: &raft.AppendEntriesRequest{
+func (s *install) question() *raft.AppendEntriesRequest {
+	return &raft.AppendEntriesRequest{
 		RPCHeader: s.request.RPCHeader, Term: s.request.Term,
 		PrevLogEntry: s.request.LastLogIndex, PrevLogTerm: s.request.LastLogTerm,
-	}}
+	}
 }
 
 func (s *install) snapshot() raft.RPC {

@@ -62,7 +62,7 @@ func Run(t *testing.T, o Options, run func(p *Node)) {
 		}
 		p.fill()
 		for _, tag := range []string{"B", "C", "D", "E"} {
-			p.Others[tag] = newPeer(p.listen(tag))
+			p.Others[tag] = newPeer(p.listen(tag, noSnapshot))
 		}
 		p.start()
 		defer p.close()
@@ -123,7 +123,9 @@ func (p *Node) Must(err error) {
 
 func (p *Node) start() {
 	p.T.Helper()
-	p.Self = p.listen("A")
+	bounded, err := raftguard.NewBoundaryStore(p.Disk)
+	p.Must(err)
+	p.Self = p.listen("A", bounded.Boundary)
 	p.machine = &machine{}
 	c := raft.DefaultConfig()
 	c.LocalID, c.Logger = ID("A"), raftlogger.New(slog.New(slog.DiscardHandler))
@@ -133,13 +135,15 @@ func (p *Node) start() {
 	if !p.Options.campaigns {
 		c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = 1000*time.Hour, 1000*time.Hour, 1000*time.Hour
 	}
-	bounded, err := raftguard.NewBoundaryStore(p.Disk)
-	p.Must(err)
 	fatal := func(err error) { p.T.Error(err) }
 	timeouts := raftguard.NewTimeouts(time.Second, time.Second, 10*time.Millisecond, p.Self.EnterTerm, slog.New(slog.DiscardHandler))
 	var running atomic.Pointer[raft.Raft]
+	needed := func() uint64 {
+		end, _ := bounded.Boundary()
+		return min(end, p.Self.Needed())
+	}
 	store := raftguard.NewRaftStore(bounded, raftguard.RaftStoreConfig{
-		Committed: p.machine.last, Fatal: fatal, Needed: func() uint64 { return min(bounded.Boundary(), p.Self.Needed()) },
+		Committed: p.machine.last, Fatal: fatal, Needed: needed,
 		Writing: p.Self.Writing, EnterTerm: timeouts.EnterTerm, Replicates: raftguard.Replicates(c.LocalID, running.Load), WriteFailed: fatal,
 	})
 	p.Self.HoldAnswers(store.AwaitStable)
@@ -150,6 +154,8 @@ func (p *Node) start() {
 	store.Started()
 	p.Disk.forget()
 }
+
+func noSnapshot() (index, term uint64) { return 0, 0 }
 
 func (p *Node) stop() {
 	p.T.Helper()
@@ -174,13 +180,13 @@ func (p *Node) close() {
 	}
 }
 
-func (p *Node) listen(tag string) *transport.Transport {
+func (p *Node) listen(tag string, boundary func() (index, term uint64)) *transport.Transport {
 	p.T.Helper()
 	return transport.New(transport.Config{
 		Listener: p.Network.Listen(tag), ClusterID: []byte("0123456789abcdef"), LocalID: string(ID(tag)), Directory: directory{},
 		Witness:    knownDisk{witness.New(nil), time.Now()},
 		Voters:     func() []raft.ServerID { return []raft.ServerID{ID(tag)} },
-		Configured: func() uint64 { return math.MaxUint64 }, VoteAnswered: func(time.Duration) {},
+		Configured: func() uint64 { return math.MaxUint64 }, Boundary: boundary, VoteAnswered: func(time.Duration) {},
 		LeaderHeard: func(raft.ServerID, uint64, time.Duration) {}, AnswerHeard: func(raft.ServerID, time.Duration) {},
 		OnRefused:   func(transport.Peer, transport.Status) {},
 		DialContext: p.Network.dial, Logger: slog.New(slog.DiscardHandler),

@@ -249,7 +249,7 @@ func TestEntriesThatOverlapASnapshot(t *testing.T) {
 		for _, prev := range []struct {
 			index, term uint64
 			want        bool
-		}{{9, 1, false}, {9, 3, false}, {5, 1, false}, {10, 2, false}, {9, 2, true}} {
+		}{{9, 1, false}, {9, 3, false}, {5, 3, false}, {5, 1, true}, {10, 2, false}, {9, 2, true}} {
 			if got := p.Append("B", 2, prev.index, prev.term, prev.index); got.Success != prev.want {
 				t.Errorf("after entry %d@%d the answer is %+v", prev.index, prev.term, got)
 			}
@@ -260,6 +260,36 @@ func TestEntriesThatOverlapASnapshot(t *testing.T) {
 			}
 		}
 		p.wantApplied("snapshot 9", "10@2", "11@2")
+	})
+}
+
+// TestALeaderWithAnOlderSnapshotGoesOn: what the own snapshot covers is committed, so neither an older snapshot nor
+// entries up to its end are missed. Those of another history are refused.
+func TestALeaderWithAnOlderSnapshotGoesOn(t *testing.T) {
+	Run(t, Options{Terms: []uint64{1, 1}, Term: 2}, func(p *Node) {
+		if resp, err := p.install("B", 2, 9, 2, "A", "B", "C"); !resp.Success {
+			t.Fatal(resp, err)
+		}
+		if resp, err := p.install("C", 3, 5, 1, "A", "B", "C"); !resp.Success {
+			t.Errorf("the answer to an older snapshot is %+v, %v", resp, err)
+		}
+		for name, terms := range map[string][]uint64{
+			"another last entry of the snapshot": {1, 1, 1, 1, 3}, "a newer term within it": {1, 3, 3, 3, 3},
+		} {
+			if got := p.Append("C", 3, 5, 1, 9, entries(5, terms...)...); got.Success {
+				t.Errorf("%s: the answer is %+v", name, got)
+			}
+		}
+		p.wantApplied("snapshot 9")
+		for range 2 { // The answer to the first may be lost.
+			if got := p.Append("C", 3, 5, 1, 7, entries(5, 1, 2)...); !got.Success {
+				t.Errorf("the answer is %+v", got)
+			}
+			if got := p.Append("C", 3, 7, 2, 11, entries(7, 2, 2, 3, 3)...); !got.Success {
+				t.Errorf("the answer is %+v", got)
+			}
+		}
+		p.wantApplied("snapshot 9", "10@3", "11@3")
 	})
 }
 
