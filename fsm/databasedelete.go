@@ -52,37 +52,32 @@ func (c *contents) databaseDelete(dst []byte, now moment, o op.Operation, _ *raf
 }
 
 // forgetAll forgets the pools of a database, while left, the number of names still to be forgotten, is positive; a
-// worker counts as a name. It returns when the last window of those that it forgot ended, in milliseconds since 1970
-// UTC. It refuses if there are too many pools to look at, or if a pool's windows have not passed for Apart. Then it
-// only settles when they will pass.
+// worker counts as a name. It returns when the last window of those that it looked at ended, in milliseconds since 1970
+// UTC. It refuses if a pool's windows have not passed for Apart. Then it only settles when they will pass.
 func (s *poolStore) forgetAll(left *int, db uint32, now time.Time) (ended int64, held *refusal) {
-	var all []*poolItem
+	var some []*poolItem
 	for e := range s.byName.Of(db, "") {
-		if all = append(all, e.Value); len(all) > deletedInEntry {
-			return 0, poolInUse("has more than %d pools", deletedInEntry)
+		if some = append(some, e.Value); len(some) >= *left {
+			break
 		}
 	}
-	for _, i := range all {
-		if end, known := i.is.End(); known && end <= now.Add(-snowflake.Apart).UnixMilli() {
+	for _, i := range some {
+		end, known := i.is.End()
+		if ended = max(ended, end); known && end <= now.Add(-snowflake.Apart).UnixMilli() {
 			continue
 		}
-		held = cmp.Or(held, poolInUse("has the pool %.200q, whose windows have not passed for %v", i.name, snowflake.Apart))
+		held = cmp.Or(held, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_IN_USE, "database",
+			"has the pool %.200q, whose windows have not passed for %v", i.name, snowflake.Apart))
 		_ = s.change(i, func(p *snowflake.Pool) error { p.Settle(now); return nil })
 	}
-	for _, i := range all {
+	for _, i := range some {
 		if held != nil || *left <= 0 {
 			break
 		}
-		end, _ := i.is.End()
-		ended = max(ended, end)
 		*left -= 1 + i.is.Known()
 		s.remove(i)
 	}
 	return ended, held
-}
-
-func poolInUse(format string, args ...any) *refusal {
-	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_POOL_IN_USE, "database", format, args...)
 }
 
 // in reports whether a database has series.

@@ -78,7 +78,7 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 	}
 	c.series.changeAll((*series.Series).Suspend) // Others may have given newer numbers, and other leases.
 	c.pools.changeAll(func(p *snowflake.Pool) { p.Forget(0) })
-	c.floor = floor{names: plus(c.floor.names, r.SkipAhead), epoch: done.Epoch, incomplete: true}
+	c.floor.names, c.floor.epoch, c.floor.incomplete = plus(c.floor.names, r.SkipAhead), done.Epoch, true
 	c.clusterID = slices.Clone(done.ClusterID)
 	s.applied.set(c.applied)
 	return done, nil

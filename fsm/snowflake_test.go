@@ -39,7 +39,7 @@ func TestAPoolThatForgotIsRestored(t *testing.T) {
 type ms struct{ from, until int64 }
 
 // TestWindowsNeverOverlapThroughDeletions: databases are deleted, and their pools defined again, under leaders whose
-// clocks jump by hours, in layouts of other units.
+// clocks jump by hours, in layouts of other units, and through recoveries.
 func TestWindowsNeverOverlapThroughDeletions(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		l := newFormedLog(t)
@@ -47,12 +47,14 @@ func TestWindowsNeverOverlapThroughDeletions(t *testing.T) {
 		for n := range rapid.IntRange(1, 60).Draw(r, "operations") {
 			later := rapid.SampledFrom([]time.Duration{-2 * time.Hour, -time.Second, 0, time.Second, time.Minute, 2 * time.Hour})
 			l.now = l.now.Add(later.Draw(r, "later"))
-			switch rapid.IntRange(0, 3).Draw(r, "operation") {
+			switch rapid.IntRange(0, 4).Draw(r, "operation") {
 			case 0:
 				l.raw(encodeIn(op.Envelope{Database: "db"}, &raftlogv1.DatabaseDelete{}))
 				l.restores()
 			case 1:
 				l.do(definePool(rapid.SampledFrom([]int64{1, 7, 10}).Draw(r, "unit"), time.Hour, false))
+			case 2:
+				l.recover(Recovery{Keep: []string{"A"}})
 			default:
 				lease := l.do(&raftlogv1.Operation{Database: "db", Op: &raftlogv1.Operation_WorkerAcquire{WorkerAcquire: &raftlogv1.WorkerAcquire{
 					Pool: "pool", Holder: fmt.Sprint(n % 2), Token: uint64(n + 1), HolderUnixNano: l.now.UnixNano(),

@@ -111,7 +111,7 @@ const (
 	RefusalReason_REFUSAL_REASON_CLOCK_SKEW RefusalReason = 42
 	// A field of an operation on workers is wrong.
 	RefusalReason_REFUSAL_REASON_POOL_INVALID RefusalReason = 43
-	// A database has a pool whose windows have not passed, or too many pools.
+	// A database has a pool whose windows have not passed.
 	RefusalReason_REFUSAL_REASON_POOL_IN_USE RefusalReason = 44
 	// The leader's own, which no log entry is refused for: too few of the voters that
 	// remain after a removal answer it.
