@@ -167,6 +167,9 @@ func newContextSaveCommand(a *app) *cobra.Command {
 			if err := sure.ask(question); err != nil {
 				return err
 			}
+			if c, err = a.contexts(); err != nil {
+				return err
+			}
 		}
 		c.Contexts[args[0]] = given
 		return c.save()

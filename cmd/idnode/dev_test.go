@@ -129,10 +129,11 @@ func TestDevConsole(t *testing.T) {
 		{"kill", `there is no node ""`},
 		{"kill Z", `there is no node "Z"`},
 		{"start B", "B runs already"},
-		{"kill B", "B is killed"},
+		{"kill B", "B is killed; ids go on"},
 		{"kill b", "B does not run"},
 		{" start  b ", "B starts\nB is ready"},
-		{"kill C", "C is killed"},
+		{"kill C", "C is killed; ids go on"},
+		{"kill B", "B is killed; identities wait for a majority"},
 		{"start C", "C does not start: the disk is gone"},
 	} {
 		fmt.Fprintln(say, tt.line)

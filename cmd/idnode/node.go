@@ -44,7 +44,7 @@ var refusals = []error{
 func endCode(err error) int {
 	isOne := func(target error) bool { return errors.Is(err, target) }
 	switch {
-	case isOne(config.ErrAlone), isOne(config.ErrUnguarded), isOne(member.ErrOtherNode), isOne(node.ErrCertificate):
+	case is[*usageError](err), isOne(config.ErrAlone), isOne(config.ErrUnguarded), isOne(member.ErrOtherNode), isOne(node.ErrCertificate):
 		return exitUsage
 	case is[*node.DataLossError](err):
 		return exitDamaged

@@ -136,6 +136,14 @@ func TestRestoreSaysWhatItSuspended(t *testing.T) {
 	}
 }
 
+// TestRestoreSaysThatLeasesEnd before it ends them.
+func TestRestoreSaysThatLeasesEnd(t *testing.T) {
+	got := command(t, "restore", seriesBackup(t, nil, nil, "pool"), "--skip-ahead", "9", "--endpoint", restored(t, true).addr)
+	if want := "The leases of 1 pools end"; got.code != exitUsage || !strings.Contains(got.stderr, want) {
+		t.Errorf("%+v does not say %q", got, want)
+	}
+}
+
 // TestRestoreNamesManySeries: the first ones by name, and how many there are.
 func TestRestoreNamesManySeries(t *testing.T) {
 	file := seriesBackup(t, []string{"a", "b", "c", "d", "e", "f", "g"}, nil)

@@ -84,6 +84,7 @@ func TestServe(t *testing.T) {
 			return fmt.Errorf("log entry 7: %w", &raftlog.UnknownFormatError{What: "log entry", Format: 9, Known: 8})
 		}, exitRefused, "idnode: log entry 7: log entry has format 9, this binary knows formats up to 8: upgrade it\n"},
 		{"of another node", func(context.Context) error { return node.ErrCertificate }, exitUsage, "idnode: " + node.ErrCertificate.Error() + "\n"},
+		{"wrong variables", func(context.Context) error { return usagef("tracing: no") }, exitUsage, "idnode: tracing: no\n"},
 		{"unguarded", func(context.Context) error { return config.ErrUnguarded }, exitUsage, "idnode: " + config.ErrUnguarded.Error() + "\n"},
 		{
 			"another node's data directory", func(context.Context) error { return fmt.Errorf("cluster: %w", member.ErrOtherNode) }, exitUsage,

@@ -107,6 +107,17 @@ func TestFromTheStandardInput(t *testing.T) {
 	}
 }
 
+// TestAnExportSaysWhichDatabasesItLeavesOut: RavenDB's form has one.
+func TestAnExportSaysWhichDatabasesItLeavesOut(t *testing.T) {
+	file := seriesBackup(t, nil, nil) // Of the databases "default" and "shop".
+	for line, want := range map[string]bool{"--form ravendb": true, "--form ravendb --database shop": false, "--form csv": false} {
+		got := command(t, append([]string{"export", "-", "--from", file}, strings.Fields(line)...)...)
+		if said := strings.Contains(got.stderr, "left out: 1 other databases: "); got.code != exitOK || said != want {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+}
+
 // TestAnImportInsistsOnlyWhereANodeIs: it sends nothing where none answers.
 func TestAnImportInsistsOnlyWhereANodeIs(t *testing.T) {
 	node := newFakeNode(t, refuse(failure(t, codes.Unavailable, "STOPPING", "bye")))
