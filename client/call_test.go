@@ -55,7 +55,6 @@ func TestLeaderBesideTheEndpoints(t *testing.T) {
 	}{
 		{"reachable", func(f *fakeCluster) string { return f.nodes[1].addr }, 1},
 		{"unreachable", func(*fakeCluster) string { return "node-b.invalid:7400" }, 0},
-		{"unreachable in its zone", func(*fakeCluster) string { return "[::1%lo]:1" }, 0},
 		{"another node", func(f *fakeCluster) string { return f.nodes[2].addr }, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -70,6 +69,21 @@ func TestLeaderBesideTheEndpoints(t *testing.T) {
 				t.Errorf("node %s got %d calls", f.nodes[tt.at].tag, got)
 			}
 		})
+	}
+}
+
+// TestAnAddressWithAZone is dialled as it is.
+func TestAnAddressWithAZone(t *testing.T) {
+	const zoned = "[fe80::1%eth0]:7400"
+	f := newCluster(t, 1)
+	c := connect(t, client.Config{Endpoints: []string{zoned}, Dial: func(ctx context.Context, address string) (net.Conn, error) {
+		if address != zoned {
+			return nil, fmt.Errorf("%s was dialled", address)
+		}
+		return new(net.Dialer).DialContext(ctx, "tcp", f.nodes[0].addr)
+	}})
+	if _, err := c.Identity("orders").Next(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

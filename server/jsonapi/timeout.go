@@ -37,7 +37,7 @@ func withTimeout(r *http.Request) (context.Context, context.CancelFunc, error) {
 	if !ok || timeout == 0 {
 		return nil, nil, &apierror.Error{
 			Code: apierror.CodeInvalidArgument, Reason: apierror.ReasonInvalidTimeout, Field: "timeout",
-			Message: connectTimeout + " is a number of milliseconds above 0, " + grpcTimeout + " one with a unit of H, M, S, m, u or n",
+			Message: connectTimeout + " is a number of milliseconds, " + grpcTimeout + " one with a unit of H, M, S, m, u or n, above 0",
 		}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/url"
 	"sync"
 	"time"
 
@@ -140,7 +141,7 @@ func dial(address string, creds credentials.TransportCredentials,
 	connect func(ctx context.Context, address string) (net.Conn, error),
 ) (*grpc.ClientConn, error) {
 	retry := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxBackoff}
-	return grpc.NewClient("passthrough:///"+address,
+	return grpc.NewClient("passthrough:///"+url.PathEscape(address),
 		grpc.WithTransportCredentials(creds), grpc.WithContextDialer(connect),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: connectTimeout}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(raftlog.MaxMessageBytes)),
