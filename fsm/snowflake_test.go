@@ -44,8 +44,8 @@ func TestWindowsNeverOverlapThroughDeletions(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		l := newFormedLog(t)
 		given := map[int32][]ms{}
-		for n := range rapid.IntRange(1, 60).Draw(r, "operations") {
-			later := rapid.SampledFrom([]time.Duration{-2 * time.Hour, -time.Second, 0, time.Second, time.Minute, 2 * time.Hour})
+		for n := range rapid.IntRange(1, 200).Draw(r, "operations") {
+			later := rapid.SampledFrom([]time.Duration{-2 * time.Hour, 0, 0, time.Minute, 2 * time.Hour})
 			l.now = l.now.Add(later.Draw(r, "later"))
 			switch rapid.IntRange(0, 4).Draw(r, "operation") {
 			case 0:
@@ -73,4 +73,30 @@ func TestWindowsNeverOverlapThroughDeletions(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestARecoveryKeepsWhereNewPoolsBegin: behind the windows that a clock which was ahead gave, and not by the time of a
+// clock.
+func TestARecoveryKeepsWhereNewPoolsBegin(t *testing.T) {
+	l := newFormedLog(t)
+	l.now = l.now.Add(2 * time.Hour)
+	l.mustApplied(l.raw(poolOf("pool")))
+	take := func() *raftlogv1.Result {
+		return l.raw(onSeries(&raftlogv1.WorkerAcquire{Pool: "pool", Holder: "a", Token: 1, HolderUnixNano: l.now.UnixNano()}))
+	}
+	l.mustApplied(take())
+	l.now = l.now.Add(time.Hour)
+	l.deleteDatabase("db")
+	l.now = testTime
+	l.recover(Recovery{Keep: []string{"A"}})
+	l.restores()
+	l.mustApplied(l.raw(poolOf("pool")))
+	for _, later := range []time.Duration{0, time.Hour} {
+		l.now = testTime.Add(later)
+		if r := take(); r.GetRefusal().GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_POOL_FULL {
+			t.Errorf("after %s: %v", later, r)
+		}
+	}
+	l.now = testTime.Add(2*time.Hour + time.Minute)
+	l.mustApplied(take())
 }

@@ -85,6 +85,7 @@ var bugs = []bug{
 	{name: "restore-without-skip", others: test("snowflake", "TestForgottenLeases")},
 	{name: "forgotten-window-is-the-own", others: test("snowflake", "TestTheLongerForgottenWindowCounts")},
 	{name: "pool-begins-before-deleted-ones", others: test("fsm", "TestWindowsNeverOverlapThroughDeletions", "-rapid.nofailfile")},
+	{name: "recovery-forgets-deleted-pools", others: test("fsm", "TestARecoveryKeepsWhereNewPoolsBegin")},
 	{name: "window-beyond-a-day", others: test("fsm", "TestAPoolThatForgotIsRestored")},
 	{name: "closed-lease-goes-on", others: test("snowflake", "TestTwoGeneratorsOfOneWorker")},
 
@@ -125,6 +126,9 @@ var bugs = []bug{
 	{name: "restore-merges", others: test("fsm", "TestNothingOfBeforeIsLeftAfterARestore")},
 	// The cluster heals itself with the next snapshot, so the simulation seldom sees it.
 	{name: "anchor-forgotten", others: test("cluster/raftguard", "TestEntriesAfterAnInstalledSnapshot")},
+	// A node must get a snapshot from a former leader.
+	{name: "covered-entries-are-rejected", others: test("test/papertest", "TestALeaderWithAnOlderSnapshotGoesOn")},
+	{name: "another-history-joins", others: test("test/papertest", "TestALeaderWithAnOlderSnapshotGoesOn")},
 	{name: "bootstrap-broken", others: test("cluster/raftguard", "TestACrashWithinTheBootstrap")},
 
 	// What callers are told.
