@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import threading
 import time
 from typing import Any, Callable, Coroutine, Protocol, TypeVar
@@ -51,11 +52,15 @@ class Handle:
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         """Starts to fetch. The caller holds the lock, as of those below."""
-        self._fetching = True
         try:
+            self._fetching = True
             self._client._runtime.spawn(work, f"idnode-{name}")
         except RuntimeError as error:  # No thread can be started.
             self._failed(error)
+        except BaseException:  # That of a signal's handler. What has begun goes on, else the next caller fetches.
+            self._fetching = inspect.getcoroutinestate(work) != inspect.CORO_CLOSED
+            self._changed()
+            raise
 
     def _failed(self, error: Exception) -> None:
         self._fetching = False
@@ -88,21 +93,21 @@ class Handle:
             first, self._closed = not self._closed, True
             self._changed()
         # The first to close gives all back, also what is on its way. Others wait for it.
-        while True:
-            with self._lock:
-                if not self._fetching if first else self._returned:
-                    break
-                changed = self._change()
-            if not await changed.wait(deadline - time.monotonic()):
-                break
-        if not first:
-            return
         try:
-            await self._give_back(deadline)
+            while True:
+                with self._lock:
+                    if not self._fetching if first else self._returned:
+                        break
+                    changed = self._change()
+                if not await changed.wait(deadline - time.monotonic()):
+                    break
+            if first:
+                await self._give_back(deadline)
         finally:
-            with self._lock:
-                self._returned = True
-                self._changed()
+            if first:
+                with self._lock:
+                    self._returned = True
+                    self._changed()
 
     async def _give_back(self, deadline: float) -> None:
         raise NotImplementedError

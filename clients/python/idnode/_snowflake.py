@@ -148,11 +148,13 @@ class Snowflake(Handle):
             return [], 0.0 if passed else max(early * layout.unit - _AHEAD, 1) / 1000
         lease.next = min(first + n, end)
         if now >= lease.renew_at and not lease.renewing:
-            lease.renewing = True
             try:
+                lease.renewing = True
                 self._client._runtime.spawn(self._renew(lease), "idnode-snowflake")
-            except RuntimeError:  # No thread can be started.
+            except BaseException as error:  # No thread can be started, or a signal's handler has raised it.
                 self._renewed(lease, 0)
+                if not isinstance(error, RuntimeError):
+                    raise
         return [layout.id(place, lease.worker) for place in range(first, lease.next)], 0.0
 
     def _now(self) -> int:

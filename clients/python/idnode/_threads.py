@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import socket
 import ssl
 import threading
@@ -29,6 +30,11 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
     except StopIteration as end:
         return cast(T, end.value)
     raise RuntimeError("a call suspended")
+
+
+def _work(work: Coroutine[Any, Any, None]) -> None:
+    if inspect.getcoroutinestate(work) == inspect.CORO_CREATED:  # Else it was closed: its caller was interrupted.
+        _run(work)
 
 
 def _blocking(call: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Any, P], T]:
@@ -209,9 +215,10 @@ class Threads:
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         try:
-            threading.Thread(target=_run, args=(work,), name=name, daemon=True).start()
-        except RuntimeError:
-            work.close()
+            threading.Thread(target=_work, args=(work,), name=name, daemon=True).start()
+        except BaseException:
+            with suppress(ValueError):  # The thread has begun.
+                work.close()
             raise
 
     async def sleep(self, seconds: float) -> None:

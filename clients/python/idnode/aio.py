@@ -88,11 +88,11 @@ class _Loop:
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         try:
             self.check()
-        except RuntimeError:
+            # A task that the loop's factory made might begin at once, under the caller's lock.
+            task = asyncio.Task(work, loop=asyncio.get_running_loop(), name=name)
+        except BaseException:
             work.close()
             raise
-        # A task that the loop's factory made might begin at once, under the caller's lock.
-        task = asyncio.Task(work, loop=asyncio.get_running_loop(), name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
