@@ -85,7 +85,7 @@ async function make(client, call, args, failed) {
     case "collection":
       return [tagOf(args.name)];
     case "series.take":
-      return told(await series.take(keys, { values: args.values, date: args.date, label: args.label, number: args.number && BigInt(args.number), because: args.because, ...options }));
+      return told(await series.take(keys, { values: args.values, date: args.date, label: args.label, number: args.number && BigInt(args.number), because: args.because, expiresIn: args.expiresInMs, ...options }));
     case "series.confirm":
       return told(await series.confirm(keys));
     case "series.confirmTaken":

@@ -22,7 +22,7 @@ const {
   Failure, copyOf, closedError, lateError, aborted, invalid,
 } = require("./errors.js");
 const {
-  ASYNC_DISPOSE, SLICE, now, checkCount, checkNone, checkTime, checkSignal, integer, within, wait, sleep, othersTurn, patience, many,
+  ASYNC_DISPOSE, SLICE, now, checkCount, checkNone, checkTime, checkSignal, integer, durationOf, within, wait, sleep, othersTurn, patience, many,
 } = require("./waiting.js");
 const { Router } = require("./router.js");
 const { Tls } = require("./tls.js");
@@ -442,9 +442,8 @@ class Series {
   }
 
   async take(keys, { values = {}, date = "", label = "", expiresIn = 0, number = 0, because = "", ...call } = {}) {
-    const expires = expiresIn > 0 ? { expiresIn: `${(expiresIn / 1000).toFixed(9)}s` } : {};
-    const entered = number ? { number: String(number), because } : {};
-    return this.#numbers("TakeNumbers", { keys: listed(keys), values, date, label, ...expires, ...entered }, call);
+    const entered = BigInt(integer(number)) || because ? { number: String(number), because } : {};
+    return this.#numbers("TakeNumbers", { keys: listed(keys), values, date, label, expiresIn: durationOf(expiresIn), ...entered }, call);
   }
 
   async confirm(numbers, call = {}) {

@@ -24,6 +24,13 @@ function integer(value) {
   throw new TypeError(`a BigInt or a safe integer is expected, not ${value}`);
 }
 
+// A time as the API writes it, undefined for none. Less than a nanosecond would be none there.
+function durationOf(time) {
+  if (time === 0) return undefined;
+  if (typeof time === "number" && Math.abs(time) >= 1e-6 && Math.abs(time) < 1e15) return `${(time / 1000).toFixed(9)}s`;
+  throw invalid("INVALID_OPTION", "expires_in", `a number of milliseconds is expected, not ${time}`);
+}
+
 // A longer timer of Node's fires at once.
 function checkTime(time) {
   if (typeof time === "number" && time > 0 && time < 2 ** 31) return;
@@ -160,6 +167,6 @@ async function many(n, options, take) {
 }
 
 module.exports = {
-  ASYNC_DISPOSE, SLICE, now, checkCount, checkNone, checkTime, checkSignal, integer, onAbort, within, wait, sleep, othersTurn, patience, many,
+  ASYNC_DISPOSE, SLICE, now, checkCount, checkNone, checkTime, checkSignal, integer, durationOf, onAbort, within, wait, sleep, othersTurn, patience, many,
   Places,
 };

@@ -133,7 +133,7 @@ def snowflakes(pool, name, args):
 def numbers(series, name, args):
     keys, more = args.get("key") or args["keys"], args.get("options", {})
     if name == "series.take":
-        more = {**more, "number": int(args.get("number", "0")), "because": args.get("because", "")}
+        more = {**more, "expires_in": args.get("expiresInMs", 0) / 1000, "number": int(args.get("number", "0")), "because": args.get("because", "")}
         got = series.take(keys, values=args.get("values"), date=args.get("date", ""), label=args.get("label", ""), **more)
     elif name == "series.confirm":
         got = series.confirm(keys)

@@ -57,6 +57,13 @@ def text(name: str, value: str) -> str:
     return value
 
 
+def duration(name: str, given: float) -> str:
+    """A time as the API writes it. Less than a nanosecond would be none there."""
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 1e-9 <= abs(given) < 1e12:
+        raise invalid("INVALID_OPTION", name, f"a number of seconds is expected, not {given!r}")
+    return f"{given:.9f}s"
+
+
 def count(n: int) -> None:
     whole("n", n)
     if n < 1:

@@ -516,10 +516,11 @@ class Series:
             because: Why a number is entered, or those that it passes over are voided, in 1 to 128 bytes.
         """
         request: dict[str, Any] = {"keys": _listed(keys), "values": values or {}, "date": date, "label": label}
-        if number:
-            request.update(number=checks.whole("number", number), because=checks.text("because", because))
-        if expires_in:
-            request["expiresIn"] = f"{expires_in:.9f}s"
+        entered = {"number": checks.whole("number", number), "because": checks.text("because", because)}
+        if number or because:
+            request.update(entered)
+        if expires_in != 0:
+            request["expiresIn"] = checks.duration("expires_in", expires_in)
         return await self._numbers("TakeNumbers", request, timeout)
 
     async def confirm(self, numbers: Iterable[str | DocumentNumber], *, timeout: float | None = None) -> list[DocumentNumber]:

@@ -96,6 +96,8 @@ type args struct {
 	// Number is 64 bits wide too.
 	Number  string `json:"number,omitempty"`
 	Because string `json:"because,omitempty"`
+	// ExpiresInMs is the time of a number that is taken.
+	ExpiresInMs int `json:"expiresInMs,omitempty"`
 }
 
 // failure is an error of a client: the name of its type without what languages add,

@@ -119,6 +119,7 @@ func goNumbers(ctx context.Context, series client.Series, c call) ([]client.Docu
 		numbers = append(numbers, client.DocumentNumber{Key: key})
 	}
 	want := client.NumberRequest{Keys: a.Keys, Values: a.Values, Date: a.Date, Label: a.Label, Because: a.Because}
+	want.ExpiresIn = time.Duration(a.ExpiresInMs) * time.Millisecond
 	want.Number, _ = strconv.ParseInt(a.Number, 10, 64) // "" is none.
 	switch c.Call {
 	case "series.take":

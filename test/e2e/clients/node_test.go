@@ -132,11 +132,14 @@ for (const call of [
 () => bills.confirm([{ key: "a" }]),
   () => invoices.nextN("3"), () => client.nextN("invoices|", 1.5), () => users.nextIds("3"), () => invoices.seed(7),
 () => invoices.seed(2n ** 60n),
+  ...[NaN, "", "500", null].map((number) => () => bills.take(["a"], { number, because: "by hand" })),
+  ...[NaN, Infinity, "-5", 1e-7, null].map((expiresIn) => () => bills.take(["a"], { expiresIn })),
 ]) console.log(await call().catch(({ name }) => name));
 try { new Client(["127.0.0.1:1"], { tryTimout: 50 }); } catch ({ name }) { console.log(name); }
 `)
 	const want = "TypeError\nTypeError\nTypeError\nTypeError\nTypeError\nTypeError\nTypeError\n" +
-		"InvalidError\nInvalidError\nInvalidError\nNoEndpointError\nNoEndpointError\nTypeError\n"
+		"InvalidError\nInvalidError\nInvalidError\nNoEndpointError\nNoEndpointError\nTypeError\nTypeError\nTypeError\nTypeError\n" +
+		"InvalidError\nInvalidError\nInvalidError\nInvalidError\nInvalidError\nTypeError\n"
 	if got != want {
 		t.Errorf("the calls ended with\n%swant\n%s", got, want)
 	}

@@ -375,3 +375,21 @@ asyncio.run(main())
 		t.Errorf("%d calls gave %s different values over %d connections, %d requests to a frozen node", calls, got, peak.Load(), frozen.Load())
 	}
 }
+
+// TestPythonTakesWhatIsMeant: a number or a time of another kind is refused, and not taken for none.
+func TestPythonTakesWhatIsMeant(t *testing.T) {
+	got := pythonProgram(t, `
+import idnode
+bills = idnode.Client(["127.0.0.1:1"], timeout=0.05).series("bills")
+for options in ({"number": ""}, {"number": 1.0}, {"expires_in": 1e-10}, {"expires_in": float("nan")}, {"expires_in": float("inf")},
+                {"expires_in": "60"}, {"expires_in": ""}):
+    try:
+        bills.take(["a"], because="by hand", **options)
+    except (idnode.IdnodeError, TypeError) as error:
+        print(type(error).__name__, getattr(error, "reason", ""), getattr(error, "field", ""))
+`)
+	const refused = "InvalidError INVALID_OPTION expires_in\n"
+	if want := "TypeError  \nTypeError  \n" + refused + refused + refused + refused + refused; got != want {
+		t.Errorf("the calls ended with\n%swant\n%s", got, want)
+	}
+}

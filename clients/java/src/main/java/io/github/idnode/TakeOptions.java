@@ -84,7 +84,7 @@ public final class TakeOptions {
     var whole = new LinkedHashMap<String, Object>(request);
     whole.putAll(Map.of("values", values, "label", label, "date", date == null ? "" : date.toString()));
     if (expiresIn != null) whole.put("expiresIn", String.format(Locale.ROOT, "%d.%09ds", expiresIn.toSeconds(), expiresIn.getNano()));
-    if (number != 0) whole.putAll(Map.of("number", Long.toString(number), "because", because));
+    if (number != 0 || !because.isEmpty()) whole.putAll(Map.of("number", Long.toString(number), "because", because));
     return whole;
   }
 }

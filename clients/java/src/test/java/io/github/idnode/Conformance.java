@@ -159,6 +159,7 @@ public final class Conformance {
 
   private static TakeOptions take(Map<?, ?> args) {
     var options = new TakeOptions().withLabel(text(args, "label"));
+    if (args.get("expiresInMs") instanceof Double ms) options = options.withExpiresIn(Duration.ofMillis(ms.longValue()));
     if (args.get("number") != null) options = options.withNumber(Long.parseLong(text(args, "number")), text(args, "because"));
     if (args.get("date") != null) options = options.withDate(LocalDate.parse(text(args, "date")));
     if (!(args.get("values") instanceof Map<?, ?> values)) return options;
