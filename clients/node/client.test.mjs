@@ -230,6 +230,7 @@ test("a caller of a range that leaves does not end the fetch of the others", asy
   const node = await Node.start(t);
   node.hold = (method) => method === "NextRange";
   const users = node.client.hilo("users");
+  await node.client.next("users/"); // Else no node has answered when the time is over.
   const abort = new AbortController();
   const [left, late, lateIds, stays] = [
     users.nextId({ signal: abort.signal }), users.nextId({ timeout: 1 }), users.nextIds(3, { timeout: 1 }), users.nextId(),
@@ -854,6 +855,7 @@ test("a window that begins later is waited for up to the client's timeout", asyn
 test("callers share an acquisition, which the abort of one, or a close, does not end", async (t) => {
   const node = await Node.start(t);
   const orders = node.client.snowflake("orders");
+  await node.client.next("users/"); // Else no node has answered when the time is over.
   node.hold = (method) => method === "AcquireWorker";
   const abort = new AbortController();
   const [left, late] = [orders.nextId({ signal: abort.signal }), orders.nextIds(3, { timeout: 1 })].map((call) => call.catch((error) => error));

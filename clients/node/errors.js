@@ -62,10 +62,9 @@ const BY_CODE = { not_found: NotFoundError, invalid_argument: InvalidError };
 const closedError = () => new ClosedError("the client or the handle is closed", { code: "canceled", reason: "CLIENT_CLOSED" });
 const aborted = (signal, unknown, requestId) =>
   new AbortError("the caller's signal ended the call", { code: "canceled", reason: unknown ? "OUTCOME_UNKNOWN" : "CANCELED", requestId, cause: signal.reason });
-const lateError = (what) => new DeadlineError(`no ${what} came in time`, { code: "deadline_exceeded", reason: "DEADLINE_EXCEEDED" });
 const invalid = (reason, field, message) => new InvalidError(message, { code: "invalid_argument", reason, field });
 
-// A failed try. With late it is one of a node that was reached, and did not answer in time.
+// A failed try. With late its time was over. Of a call: and a node has answered.
 class Failure extends Error {
   constructor(message, code, reason = "", foreign = false, cause = undefined) {
     super(message, { cause });
@@ -84,8 +83,8 @@ class Failure extends Error {
 
   // A node that answered tells more than one that was late, and that more than one that was not reached.
   get tells() {
-    if (this.late) return 1;
-    return this.reason === "NO_ENDPOINT" ? 0 : 2;
+    if (["NO_ENDPOINT", "DEADLINE_EXCEEDED"].includes(this.reason)) return 0;
+    return this.late ? 1 : 2;
   }
 
   // Whether the state of the cluster refused the call, and not a node before it came there.
@@ -127,5 +126,5 @@ module.exports = {
   IdnodeError, OutcomeUnknownError, NoQuorumError, NoEndpointError, DeadlineError, OtherClusterError, OverloadedError, StorageFullError,
   QuotaError, RateLimitedError, ExhaustedError, ConcurrencyError, IdClaimedError, KeyConflictError, SeriesSuspendedError, ReservationExpiredError,
   RequestIdReusedError, RequestIdExpiredError, PermissionDeniedError, NotFoundError, InvalidError, ClosedError, AbortError,
-  Failure, copyOf, closedError, lateError, aborted, invalid,
+  Failure, copyOf, closedError, aborted, invalid,
 };

@@ -19,7 +19,7 @@ const {
   IdnodeError, OutcomeUnknownError, NoQuorumError, NoEndpointError, DeadlineError, OtherClusterError, OverloadedError, StorageFullError,
   QuotaError, RateLimitedError, ExhaustedError, ConcurrencyError, IdClaimedError, KeyConflictError, SeriesSuspendedError, ReservationExpiredError,
   RequestIdReusedError, RequestIdExpiredError, PermissionDeniedError, NotFoundError, InvalidError, ClosedError, AbortError,
-  Failure, copyOf, closedError, lateError, aborted, invalid,
+  Failure, copyOf, closedError, aborted, invalid,
 } = require("./errors.js");
 const {
   ASYNC_DISPOSE, SLICE, now, checkCount, checkNone, checkTime, checkSignal, integer, durationOf, within, wait, sleep, othersTurn, patience, many,
@@ -226,6 +226,12 @@ class Client {
     this.#tell?.(event);
   }
 
+  // The error of a caller for whom a handle had nothing in time. For this module only.
+  _late(what, began) {
+    const late = this.#router.hasAnswered(began);
+    return Object.assign(new Failure(`no ${what} came in time`, "unavailable", "NO_ENDPOINT"), { late }).error(false);
+  }
+
   get _timeout() {
     return this.#timeout;
   }
@@ -251,6 +257,7 @@ class Client {
     const { request, bounds: { signal } } = call;
     // Whoever names an index has made the call before: until the cluster decides it, its outcome is what it was.
     const repeats = requestId?.since !== undefined;
+    const called = now();
     try {
       this.#router.checkSilence(this.#failFastAfter);
     } catch (failure) {
@@ -284,6 +291,7 @@ class Client {
       } catch (failure) {
         if (!(failure instanceof Failure)) throw failure;
         last = failure;
+        last.late &&= this.#router.hasAnswered(called);
       }
       const matters = last.effect === "unknown" && (changes || requestId !== undefined);
       if (!told || matters || last.tells === 2 || last.tells > told.tells) told = last;
@@ -540,7 +548,8 @@ class HiLo {
     if (signal?.aborted) throw aborted(signal);
     const number = this.#take();
     if (number) return number;
-    const late = () => (signal?.aborted ? aborted(signal) : lateError("range"));
+    const began = now();
+    const late = () => (signal?.aborted ? aborted(signal) : this.#client._late("range", began));
     const waiting = wait(this.#waiting, deadline - now(), signal, late);
     this.#fetch();
     return waiting;

@@ -148,7 +148,7 @@ class Node {
       let late = false;
       const give = (message) => request.destroy(new Error(message));
       const giveUp = (message) => {
-        late = connected;
+        late = true;
         give(message);
       };
       const leave = onAbort(signal, () => give("the caller's signal"));
@@ -158,7 +158,7 @@ class Node {
       const check = async () => {
         const age = now() - begin;
         if (age >= timeout) return giveUp("no answer in time");
-        if (!connected && age >= CONNECT_TIMEOUT) return give("no connection in time");
+        if (!connected && age >= CONNECT_TIMEOUT) return giveUp("no connection in time");
         timer = setTimeout(check, Math.min(SLOW, timeout - age));
         if (watched && await this.#router.silent(this)) silent();
       };
@@ -235,4 +235,4 @@ function isAddress(text) {
   return !scheme && port >= 1 && port < 2 ** 16 && text === `${host}:${port}`;
 }
 
-module.exports = { Node, isAddress };
+module.exports = { GREETED, Node, isAddress };

@@ -5,7 +5,7 @@
 const { Failure, closedError } = require("./errors.js");
 const { now, within } = require("./waiting.js");
 const { channels } = require("./events.js");
-const { Node, isAddress } = require("./node.js");
+const { GREETED, Node, isAddress } = require("./node.js");
 
 // All times are in milliseconds.
 const INDEX_AFTER = 5000; // How old the newest log index may get.
@@ -140,6 +140,11 @@ class Router {
     for (const node of gone) this.#forget(node);
     this.#arrange();
     for (const node of found) this.greet(node, LOOK_TIMEOUT).catch(() => undefined); // Another look asks again.
+  }
+
+  // Whether a node has answered since a call began, or not long before.
+  hasAnswered(began) {
+    return this.#answeredAt > began - GREETED;
   }
 
   answered() {

@@ -5,7 +5,7 @@
 
 "use strict";
 
-const { IdnodeError, NotFoundError, copyOf, closedError, lateError, aborted } = require("./errors.js");
+const { IdnodeError, NotFoundError, copyOf, closedError, aborted } = require("./errors.js");
 const { ASYNC_DISPOSE, now, checkCount, integer, within, wait, patience, many } = require("./waiting.js");
 
 const MOST = 10_000; // Ids of one call.
@@ -68,10 +68,11 @@ class Snowflake {
     if (signal?.aborted) throw aborted(signal);
     const id = this.#take();
     if (id !== undefined) return id;
+    const began = now();
     const late = () => {
       if (this.#waiting.size === 1) this.#timer?.unref(); // Nobody waits any more.
       if (signal?.aborted) return aborted(signal);
-      return this.#timer ? this.#early() : lateError("lease");
+      return this.#timer ? this.#early() : this.#client._late("lease", began);
     };
     const waiting = wait(this.#waiting, deadline - now(), signal, late);
     this.#timer?.ref();

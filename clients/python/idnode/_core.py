@@ -330,6 +330,7 @@ class Client:
         lost try has done matters.
         """
         self._runtime.check()
+        called = time.monotonic()
         deadline = self._deadline(timeout) if deadline is None else deadline
         request = {**request, "database": request["database"] or self._database}
         # Whoever names an index has made the call before: until the cluster decides it, its outcome is what it was.
@@ -384,6 +385,7 @@ class Client:
                 return got
             except Failure as failure:
                 last = failure
+                last.late = last.late and self._router.heard(called)
                 ended = failure.error(last.effect() == UNKNOWN and (changes or request_id is not None), request_id)
                 if asked and last.reason in ("", "NO_ENDPOINT"):
                     self._router.unanswered(asked)
@@ -427,9 +429,7 @@ class Client:
         """The time of a try that begins now."""
         left = min(self._try_timeout, deadline - time.monotonic())
         if left <= 0:
-            late = self._router.answers()  # Else no node could be reached in the time.
-            code, reason = ("deadline_exceeded", "DEADLINE_EXCEEDED") if late else ("unavailable", "NO_ENDPOINT")
-            raise Failure("the time was over before a node could be asked", code, reason)
+            raise Failure("the time was over before a node could be asked", "unavailable", "NO_ENDPOINT", late=True)
         return left
 
 

@@ -141,10 +141,6 @@ def invalid(reason: str, field: str, message: str) -> InvalidError:
     return InvalidError(message, code="invalid_argument", reason=reason, field=field)
 
 
-def late(message: str) -> DeadlineError:
-    return DeadlineError(message, code="deadline_exceeded", reason="DEADLINE_EXCEEDED")
-
-
 def closed(what: str) -> ClosedError:
     return ClosedError(f"the {what} is closed", code="canceled", reason="CLIENT_CLOSED")
 
@@ -159,11 +155,11 @@ _NOTHING = (
 class Failure(Exception):
     """A failed try."""
 
-    def __init__(self, message: str, code: str, reason: str = "", foreign: bool = False) -> None:
+    def __init__(self, message: str, code: str, reason: str = "", foreign: bool = False, late: bool = False) -> None:
         super().__init__(message)
         self.message, self.code, self.reason, self.foreign = message, code, reason, foreign
         self.field, self.pause = "", 0.0
-        self.late = False  # The node was reached, and did not answer in time.
+        self.late = late  # The time was over. Of a call: and a node has answered.
 
     def effect(self) -> str:
         if self.reason == "OUTCOME_UNKNOWN":
@@ -179,7 +175,7 @@ class Failure(Exception):
 
     def tells(self) -> int:
         """How much: a node that answered more than one that was late, and that more than none at all."""
-        return 1 if self.late else 0 if self.reason in ("NO_ENDPOINT", "DEADLINE_EXCEEDED") else 2
+        return 0 if self.reason in ("NO_ENDPOINT", "DEADLINE_EXCEEDED") else 1 if self.late else 2
 
     def decided(self) -> bool:
         """Whether the state of the cluster refused the call, and not a node before it came there."""

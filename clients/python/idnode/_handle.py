@@ -8,9 +8,10 @@ import threading
 import time
 from typing import Any, Callable, Coroutine, Protocol, TypeVar
 
-from ._errors import RequestId, late
+from ._errors import Failure, RequestId
 from ._events import Observe
 from ._http import Event, Runtime
+from ._nodes import Router
 
 T = TypeVar("T")
 
@@ -19,6 +20,7 @@ class Calls(Protocol):
     """The client of a handle."""
 
     _runtime: Runtime
+    _router: Router
     _label: str
 
     @property
@@ -85,8 +87,10 @@ class Handle:
 
     async def _wait(self, changed: Event, deadline: float, what: str) -> None:
         """Waits, without the lock."""
-        if not await changed.wait(deadline - time.monotonic()):
-            raise late(f"the time was over before a {what} came")
+        began = time.monotonic()
+        if not await changed.wait(deadline - began):
+            text = f"the time was over before a {what} came"
+            raise Failure(text, "unavailable", "NO_ENDPOINT", late=self._client._router.heard(began)).error(False, None)
 
     async def _close(self, deadline: float) -> None:
         with self._lock:

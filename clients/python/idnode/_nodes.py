@@ -243,7 +243,8 @@ class Node:
             # What is no TLS at all, unlike a certificate that is refused or a connection that broke.
             noise = type(error) is ssl.SSLError and "_ALERT_" not in (error.reason or "")
             # Nothing was sent, so nothing happened.
-            raise Failure(f"cannot reach {self.address}: {error}", "unavailable", "NO_ENDPOINT", noise) from error
+            late = isinstance(error, socket.timeout)
+            raise Failure(f"cannot reach {self.address}: {error}", "unavailable", "NO_ENDPOINT", noise, late) from error
 
     def drop(self) -> None:
         with self._lock:
@@ -332,7 +333,7 @@ class Router:
         self._mixed = False  # The endpoints told two clusters.
         self._told: dict[str, str] = {}  # The cluster that each endpoint told last.
         self._newest_look: Look | None = None
-        self._answered_at = 0.0
+        self._answered_at = float("-inf")
         self._failing_since: float | None = None  # No node answers, as the tries have found that ended until then.
         self._failing_until = 0.0
         self._probed_at = 0.0
@@ -426,9 +427,9 @@ class Router:
         with suppress(Failure):
             await self.greet(node, _LOOK_TIMEOUT)
 
-    def answers(self) -> bool:
-        """Whether a node has answered, and no try has ended without an answer since."""
-        return self._answered_at > 0 and self._failing_since is None
+    def heard(self, began: float) -> bool:
+        """Whether a node has answered since a call began, or not long before."""
+        return self._answered_at > began - GREETED
 
     def unanswered(self, began: float) -> None:
         """Notes that a try has ended without an answer. A time in which nobody asked is no outage."""

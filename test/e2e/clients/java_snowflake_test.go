@@ -203,7 +203,7 @@ class Waits {
   }
 }
 var orders = client.snowflake("orders");
-say(Waits.outcome(() -> orders.nextId(Duration.ofMillis(100))));
+say(Waits.outcome(() -> orders.nextId(Duration.ofSeconds(2)))); // The first call may take a while.
 say(Waits.outcome(client.snowflake("orders", new CallOptions().withDatabase("hasty").withTimeout(Duration.ofMinutes(1)))::nextId));
 for (var end : List.<Consumer<Thread>>of(Thread::interrupt, caller -> orders.close())) {
   var said = new LinkedBlockingQueue<String>();

@@ -102,6 +102,30 @@ func TestANodeThatWasNotReachedDidNothing(t *testing.T) {
 	t.Run("go", func(t *testing.T) { judge(t, c, newScript(c), callGo(t, endpoints, c)) })
 }
 
+// TestASilentNodeIsNoEndpoint: it takes connections, and no node has answered, whatever is asked.
+func TestASilentNodeIsNoEndpoint(t *testing.T) {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = lis.Close() })
+	c := testCase{Options: options{TimeoutMs: 1500}, Calls: []call{
+		{Call: "identity.next", Args: args{Name: "invoices"}}, {Call: "identity.get", Args: args{Name: "invoices"}},
+		{Call: "next", Args: args{Template: "users/"}}, {Call: "hilo", Args: args{Tag: "users"}},
+		{Call: "snowflake.next", Args: args{Name: "orders"}},
+	}}
+	for i := range c.Calls {
+		c.Calls[i].Error = &failure{Type: "NoEndpoint", Reason: "NO_ENDPOINT"}
+	}
+	eachLanguage(t, func(t *testing.T, l language) {
+		r := l.start(t)
+		r.task(t, task{Endpoints: []string{lis.Addr().String()}, Options: c.Options, Calls: c.Calls})
+		var got []outcome
+		r.answer(t, &got)
+		judge(t, c, newScript(c), got)
+	})
+}
+
 // full listens with a queue that is full: the system drops what asks for a connection.
 func full(t *testing.T) string {
 	t.Helper()

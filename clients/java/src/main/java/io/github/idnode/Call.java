@@ -34,7 +34,7 @@ final class Call<T> {
   private static final int MAX_OVERLOADS = 3; // More tries would only keep an overload going.
 
   private final Router router;
-  private final long tryTimeout, deadline;
+  private final long tryTimeout, deadline, called = System.nanoTime();
   private final Kind kind;
   private final String method, traceparent;
   private final Map<String, Object> fields;
@@ -89,7 +89,7 @@ final class Call<T> {
       var pause = pause(last, tries, overloaded);
       var over = System.nanoTime() + pause - deadline >= 0;
       var refused = last.effect == Effect.REFUSED || overloads > MAX_OVERLOADS || foreign >= router.reach().size();
-      if (refused || over) throw told.exception(unknown, id, refused ? told.getCause() : Background.timeout(told.getCause()));
+      if (refused || over) throw told.exception(unknown, id, refused ? told.getCause() : Background.timeout(told.getCause()), router.heard(called));
       Router.LOG.log(Level.DEBUG, () -> method + " is tried again after " + pause / MS + " ms", last);
       LockSupport.parkNanos(pause);
       if (!overloaded) router.failed(node);

@@ -58,10 +58,12 @@ final class Failure extends Exception {
     return effect == Effect.REFUSED && !problem.reason().isEmpty() && !List.of("resource_exhausted", "permission_denied").contains(problem.code());
   }
 
-  IdnodeException exception(boolean unknown, RequestId id, Throwable cause) {
+  // With heard, a node has answered.
+  IdnodeException exception(boolean unknown, RequestId id, Throwable cause, boolean heard) {
     // It is not a node of idnode's, or a call whose repetition changes nothing that matters.
-    var lost = problem.reason().isEmpty() && !unknown && effect != Effect.REFUSED;
-    if (lost && getCause() instanceof InterruptedIOException) return IdnodeException.of(Problem.LATE, false, cause);
+    var lost = !unknown && (problem.reason().isEmpty() && effect != Effect.REFUSED || problem.reason().equals("NO_ENDPOINT"));
+    var late = getCause() instanceof InterruptedIOException || problem.code().equals("deadline_exceeded");
+    if (lost && late && heard) return IdnodeException.of(Problem.LATE.with(Problem.LATE.reason(), id), false, cause);
     return IdnodeException.of(problem.with(lost ? "NO_ENDPOINT" : problem.reason(), id), unknown, cause);
   }
 }

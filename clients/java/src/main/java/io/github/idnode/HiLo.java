@@ -92,6 +92,7 @@ public final class HiLo implements AutoCloseable {
   public HiLoNumber next(Duration timeout) { return next(System.nanoTime() + IdnodeConfig.checked(timeout).toNanos()); }
 
   private HiLoNumber next(long end) {
+    var began = System.nanoTime();
     lock.lock();
     try {
       for (var before = failures; ; ) {
@@ -109,7 +110,7 @@ public final class HiLo implements AutoCloseable {
           throw error.again();
         } else {
           fetch();
-          if (!Background.await(changed, end)) throw IdnodeException.gaveUp();
+          if (!Background.await(changed, end)) throw client.gaveUp(began);
         }
       }
     } finally {

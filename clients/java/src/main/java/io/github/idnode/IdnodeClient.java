@@ -536,6 +536,12 @@ public final class IdnodeClient implements AutoCloseable {
     return (begun == null ? System.nanoTime() : begun) + timeout(options).toNanos();
   }
 
+  // Of a wait for a handle that was interrupted, or was too long.
+  IdnodeException gaveUp(long began) {
+    if (Thread.currentThread().isInterrupted() || router.heard(began)) return IdnodeException.gaveUp();
+    return IdnodeException.of(new Problem("no node has answered in time", "unavailable", "NO_ENDPOINT"), false, Background.timeout(null));
+  }
+
   String label() { return config.label(); }
 
   <T> T call(Call.Kind kind, String method, Map<String, ?> request, CallOptions options, Function<Answer, T> read) {

@@ -94,11 +94,7 @@ final class Node {
   // Makes one try, which is over early if the node is silent. What cannot be read is not an answer of a node, nor is one that
   // does not name the query's cluster. With silent null, it is a question whether the node is, which waits for no other call.
   <T> T call(Query query, long timeout, BiFunction<Answer, Connection.Reply, T> read, BooleanSupplier silent) throws Failure {
-    if (timeout <= 0) {
-      var late = router.answers(); // Else no node could be reached in the time.
-      throw failure("the time was over before it could be asked", late ? "deadline_exceeded" : "unavailable",
-          late ? "DEADLINE_EXCEEDED" : "NO_ENDPOINT", false, null);
-    }
+    if (timeout <= 0) throw failure("was not asked in time", "unavailable", "NO_ENDPOINT", false, new InterruptedIOException("not in time"));
     var asked = router.asks();
     var end = asked + timeout;
     Work<Connection.Reply> work = () -> inTurn(calls, end, silent, () -> reply(query, end, silent));

@@ -45,7 +45,7 @@ final class Router {
   private long learntAt = -1; // How far the log was in the answer that told of the members.
   private Status unsure; // What told of members before the cluster was known for sure.
   private volatile long unansweredSince, probedAt; // Since when no node answers, 0 if one does.
-  private volatile long answeredAt = System.nanoTime(), askedAt = answeredAt; // When a node answered, and was asked, last.
+  private volatile long answeredAt = System.nanoTime() - GREETED, askedAt = answeredAt; // When a node answered, and was asked, last.
   private int home; // The endpoint for calls that need no leader.
   private volatile String cluster; // The client's; empty before it is known. Then it stays: ranges are of that cluster.
   private volatile boolean sure; // The program has told it, or two endpoints, or the only one.
@@ -174,7 +174,8 @@ final class Router {
     if (unansweredSince != 0) unansweredSince = 0;
   }
 
-  boolean answers() { return unansweredSince == 0; }
+  // Whether a node has answered since a call began, or not long before.
+  boolean heard(long began) { return answeredAt - began + GREETED > 0; }
 
   // Notes that a question of that time has no answer. It begins an outage unless a node has answered since.
   void unanswered(long asked) {

@@ -196,6 +196,7 @@ public final class Snowflake implements AutoCloseable {
 
   // Waits until a lease that has passed is replaced; null is none. One thread leases for all callers.
   private void lease(Lease passed, long end) {
+    var began = System.nanoTime();
     lock.lock();
     try {
       if (held == passed && !isClosed()) held = null; // It does not come again, though the clock may be set back now.
@@ -204,7 +205,7 @@ public final class Snowflake implements AutoCloseable {
         if (failures != before) throw error.again();
         if (!leasing) Background.thread(this::acquire, "idnode-snowflake-" + pool).start(); // It needs the lock to end.
         leasing = true;
-        if (!Background.await(changed, end)) throw IdnodeException.gaveUp();
+        if (!Background.await(changed, end)) throw client.gaveUp(began);
       }
     } finally {
       lock.unlock();
