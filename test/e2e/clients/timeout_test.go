@@ -110,8 +110,10 @@ func TestASilentNodeIsNoEndpoint(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = lis.Close() })
 	c := testCase{Options: options{TimeoutMs: 1500}, Calls: []call{
-		{Call: "identity.next", Args: args{Name: "invoices"}}, {Call: "identity.get", Args: args{Name: "invoices"}},
-		{Call: "next", Args: args{Template: "users/"}}, {Call: "hilo", Args: args{Tag: "users"}},
+		{Call: "identity.next", Args: args{Name: "invoices"}},
+		{Call: "identity.get", Args: args{Name: "invoices"}},
+		{Call: "next", Args: args{Template: "users/"}},
+		{Call: "hilo", Args: args{Tag: "users"}},
 		{Call: "snowflake.next", Args: args{Name: "orders"}},
 	}}
 	for i := range c.Calls {
