@@ -105,7 +105,8 @@ func TestWhatHoldsADatabase(t *testing.T) {
 	l.mustApplied(l.raw(poolOf("another"))) // Nobody uses it.
 	for _, passed := range []time.Duration{0, time.Minute, snowflake.Apart - time.Second} {
 		l.now = l.now.Add(passed)
-		if r := remove(); r.GetRefusal().GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_POOL_IN_USE {
+		r := remove().GetRefusal()
+		if r.GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_POOL_IN_USE || r.GetField() != "database" {
 			t.Errorf("a database with a window: %v", r)
 		}
 	}

@@ -117,12 +117,17 @@ func TestUnreachableEndpointsAreSkipped(t *testing.T) {
 }
 
 func TestNobodyReachable(t *testing.T) {
-	for _, addr := range []string{unusedAddr(t), "[::1%lo]:1"} {
-		got := command(t, "cluster", "status", "--endpoint", addr)
-		want := "idnode: UNAVAILABLE: cannot reach " + addr + ": dial tcp " + addr + ": connect: "
-		if got.code != exitUnavailable || !strings.HasPrefix(got.stderr, want) {
-			t.Errorf("%+v", got)
-		}
+	addr, zoned := unusedAddr(t), "[::1%lo]:1"
+	got := command(t, "cluster", "status", "--endpoint", addr)
+	want := "idnode: UNAVAILABLE: cannot reach " + addr + ": dial tcp " + addr + ": connect: connection refused\n"
+	if got != (outcome{code: exitUnavailable, stderr: want}) {
+		t.Errorf("%+v", got)
+	}
+	// There may be no IPv6.
+	got = command(t, "cluster", "status", "--endpoint", zoned)
+	want = "idnode: UNAVAILABLE: cannot reach " + zoned + ": dial tcp " + zoned + ": connect: "
+	if got.code != exitUnavailable || !strings.HasPrefix(got.stderr, want) {
+		t.Errorf("%+v", got)
 	}
 }
 
