@@ -195,7 +195,9 @@ func (c *churn) remove(s *server) {
 	})
 }
 
-// demote takes the vote of a machine's node, and gives it again, each through any.
+// demote takes the vote of a machine's node, and gives it again, each through any. It ends
+// when the node votes again as it knows itself, and knows of both: one that was cut off still
+// takes itself for a voter, while two others are all that vote (seed 102860).
 func (c *churn) demote(s *server) {
 	tag := s.tag()
 	for _, watcher := range []bool{true, false} {
@@ -205,7 +207,10 @@ func (c *churn) demote(s *server) {
 			return err == nil
 		})
 	}
-	c.join(s)
+	for _, other := range c.world.machines() {
+		c.joined = max(c.joined, c.applied(other))
+	}
+	c.until("the vote of "+s.host, func(ctx context.Context) bool { return c.votes(ctx, s) && c.applied(s) >= c.joined })
 }
 
 // replace lets a machine lose its disk. Its node must not come back under its old

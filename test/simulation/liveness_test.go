@@ -19,6 +19,9 @@ const (
 	// works has a leader, and a caller an identity: 15 s with syncs of 250 ms. Votes are split by
 	// chance: with four voters, three of them up, one wait in fifty passes forty syncs.
 	syncsToAnIdentity = 60
+	// syncsBesideSlow are as many beside voters whose disks are slower: those campaign too, and
+	// take votes. With two of five at 700 ms one wait in seventy passes seventy (seed 103267).
+	syncsBesideSlow = 100
 	// looks is how often the judge looks.
 	looks = 250 * time.Millisecond
 	// slowTravel is how long bytes travel on a link that does not count as connected.
@@ -27,8 +30,9 @@ const (
 
 // liveness judges that there is a leader whenever there can be one: from the moment that a
 // majority is up, connected, and its disks are quick enough, some node gives an identity
-// within syncsToAnIdentity syncs, and again within as many. The plan's true state of
-// machines, links and disks says since when, and not what nodes think of each other.
+// within syncsToAnIdentity syncs, or syncsBesideSlow, and again within as many. The plan's
+// true state of machines, links and disks says since when, and not what nodes think of each
+// other.
 type liveness struct {
 	world  *world
 	probes map[*server]*probe
@@ -91,7 +95,7 @@ func (l *liveness) look() bool {
 			if given.After(since) {
 				since = given
 			}
-			limit := syncsToAnIdentity * speed
+			limit := l.syncs(tier, since) * speed
 			switch dry := time.Since(since); {
 			case dry > limit:
 				l.world.found("no identity for %v, though %s were up and connected, with syncs of %v at most", dry, hosts(m), speed)
@@ -102,6 +106,16 @@ func (l *liveness) look() bool {
 		}
 	}
 	return true
+}
+
+// syncs is how many may pass, for those that have been good since then.
+func (l *liveness) syncs(tier int, since time.Time) time.Duration {
+	for _, s := range l.world.machines() {
+		if s.disk.slowUntil(tier).After(since) {
+			return syncsBesideSlow
+		}
+	}
+	return syncsToAnIdentity
 }
 
 // ask asks machines' nodes for an identity, each but those that have not answered yet.

@@ -86,10 +86,13 @@ func (n *nemesis) trouble(s *server) (end func()) {
 // spellOf is how long a spell lasts: long enough for a judgement, if there can be one.
 func spellOf(disks []time.Duration, inTrouble int) time.Duration {
 	sorted := slices.Sorted(slices.Values(disks))
-	most := sorted[len(disks)/2]
+	most, syncs := sorted[len(disks)/2], syncsToAnIdentity
 	for _, speed := range speeds {
+		if sorted[len(disks)-1] > speed {
+			syncs = syncsBesideSlow
+		}
 		if most <= speed && inTrouble <= (len(disks)-1)/2 {
-			return time.Duration(spellTimes * syncsToAnIdentity * float64(speed))
+			return time.Duration(spellTimes * float64(syncs) * float64(speed))
 		}
 	}
 	return 3 * time.Second
