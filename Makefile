@@ -122,19 +122,20 @@ replace: build ## a new node in the place of NODE (a, b or c), whose data are lo
 	deploy/compose replace "$(NODE)" $(if $(YES),--yes)
 
 recover: build ## goes on with the data of NODE alone, every counter raised by SKIP, and replaces the two others
-	deploy/compose recover "$(NODE)" $(or $(SKIP),1000000) $(if $(YES),--yes)
+	deploy/compose recover "$(NODE)" "$(SKIP)" $(if $(YES),--yes)
 
 TO ?= backups
 KEEP ?= 24
 backup: build ## the newest KEEP backups of the containers' cluster, in TO
-	deploy/compose backup "$(abspath $(TO))" $(KEEP)
+	deploy/compose backup "$(TO)" $(KEEP)
 
 restore: build ## merges the backup FROM, with counters raised by SKIP; with ANEW=yes into a new cluster, as all data are lost
-	deploy/compose $(if $(ANEW),anew,restore) "$(abspath $(FROM))" "$(SKIP)" $(if $(YES),--yes)
+	deploy/compose $(if $(ANEW),anew,restore) "$(FROM)" "$(SKIP)" $(if $(YES),--yes)
 
 down: ## stop the containers and keep their data
 	deploy/compose down
 
-clean: ## stop the containers and drop their data, the certificates and the builds
-	-deploy/compose drop
-	rm -rf bin dist .cache deploy/certs
+clean: ## drop the builds, and the containers with their data and certificates, which asks
+	rm -rf bin dist .cache
+	deploy/compose drop $(if $(YES),--yes)
+	rm -rf deploy/certs

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -140,17 +141,24 @@ func TestComposeVerbs(t *testing.T) {
 	v := &verbs{harness.StartCompose(t), harness.NewLedger(t), harness.MeasureStalls(t), map[string]bool{"clean": true}}
 	v.changes(t, 3, "up") // Each node gets the cluster's id.
 	v.changes(t, 0, "up")
-	v.changes(t, 3, "upgrade", "IMAGE="+v.LoadImage(t, "next"))
+	next := v.LoadImage(t, "next")
+	v.changes(t, 3, "upgrade", "IMAGE="+next)
+	v.refuses(t, "upgrade", "IMAGE=localhost:1/nowhere:v1")
+	v.refuses(t, "upgrade", "IMAGE="+v.LoadProgram(t, "LICENSE", "broken"))
+	v.does(t, "upgrade", "IMAGE="+next)
+	renew := exec.Command(harness.Binary(t), "certs", v.Certs, "--node", "B", "--host", "idnode-b", "--overwrite")
+	if out, err := renew.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v: %s", renew, err, out)
+	}
+	v.changes(t, 1, "up")
 
 	v.Containers[2].Lose(t)
-	if out, err := v.Make(t, "replace", "NODE=c"); err == nil {
-		t.Errorf("without a terminal a node was replaced without YES: %s", out)
-	}
+	v.refuses(t, "replace", "NODE=c")
 	v.changes(t, 1, "replace", "NODE=c")
 	v.wantMembers(t, "A B D")
 	v.changes(t, 0, "up")
 
-	backups := t.TempDir()
+	backups := filepath.Join(t.TempDir(), "of today")
 	v.changes(t, 0, "backup", "TO="+backups)
 	files, err := filepath.Glob(filepath.Join(backups, "*.backup"))
 	if err != nil || len(files) != 1 {
@@ -158,9 +166,8 @@ func TestComposeVerbs(t *testing.T) {
 	}
 	v.changes(t, 0, "restore", "FROM="+files[0])
 
-	if out, err := v.Make(t, "recover", "NODE=a", "YES=yes"); err == nil {
-		t.Fatalf("a cluster that serves was recovered: %s", out)
-	}
+	v.refuses(t, "recover", "NODE=a", "SKIP=100000", "YES=yes")
+	v.refuses(t, "restore", "FROM="+files[0], "ANEW=yes", "SKIP=1000000", "YES=yes")
 	v.Containers[1].Lose(t)
 	v.Containers[2].Lose(t)
 	harness.Eventually(t, time.Minute, "a knows that it has no quorum", func(context.Context) error {
@@ -169,9 +176,9 @@ func TestComposeVerbs(t *testing.T) {
 		}
 		return nil
 	})
-	if out, err := v.Make(t, "recover", "NODE=a"); err == nil {
-		t.Fatalf("without a terminal it was recovered without YES: %s", out)
-	}
+	v.refuses(t, "recover", "NODE=a", "SKIP=100000")
+	v.refuses(t, "recover", "NODE=a", "YES=yes")
+	v.interrupted(t, "recovered", "recover", "NODE=a", "SKIP=100000")
 	v.does(t, "recover", "NODE=a", "SKIP=100000")
 	v.wantMembers(t, "A E F")
 	v.changes(t, 0, "up")
@@ -180,6 +187,8 @@ func TestComposeVerbs(t *testing.T) {
 	for _, n := range v.Containers {
 		n.Lose(t)
 	}
+	v.refuses(t, "restore", "FROM="+files[0], "ANEW=yes", "SKIP=1e6", "YES=yes")
+	v.interrupted(t, "idnode-c serves", "restore", "FROM="+files[0], "ANEW=yes", "SKIP=1000000")
 	v.does(t, "restore", "FROM="+files[0], "ANEW=yes", "SKIP=1000000")
 	v.wantMembers(t, "A B C")
 	v.skipped(t, 1_000_000)
@@ -190,6 +199,26 @@ func TestComposeVerbs(t *testing.T) {
 			t.Errorf("containers.md has %s, which is not tried", command[0])
 		}
 	}
+}
+
+// refuses uses a verb that must fail, and never stops two nodes.
+func (v *verbs) refuses(t *testing.T, args ...string) {
+	t.Helper()
+	begin := time.Now()
+	if out, err := v.Make(t, args...); err == nil {
+		t.Fatalf("make %v: %s", args, out)
+	}
+	if down := v.MostDown(t, begin); down > 1 {
+		t.Errorf("make %v, which fails, had %d containers down at once", args, down)
+	}
+}
+
+// interrupted kills a verb once it has printed a line that begins so. Then no other verb starts a node.
+func (v *verbs) interrupted(t *testing.T, at string, args ...string) {
+	t.Helper()
+	v.KillMake(t, at, append(args, "YES=yes")...)
+	v.refuses(t, "up")
+	v.refuses(t, "replace", "NODE=b", "YES=yes")
 }
 
 // keepsData stops all nodes, and starts them again.

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -149,10 +151,18 @@ func (n *Container) Lose(t testing.TB) {
 // LoadImage gives the engine the program under test as an image with a tag, and returns its name.
 func (c *Compose) LoadImage(t testing.TB, tag string) string {
 	t.Helper()
+	return c.LoadProgram(t, Binary(t), tag)
+}
+
+// LoadProgram does so with another program, by its path or its name in the repository.
+func (c *Compose) LoadProgram(t testing.TB, program, tag string) string {
+	t.Helper()
 	name := c.project + ":" + tag
 	c.images = append(c.images, name)
 	file := filepath.Join(t.TempDir(), "image.tar")
-	image, err := exec.Command(filepath.Join(c.repository, "deploy", "image"), Binary(t), name, runtime.GOARCH).Output()
+	build := exec.Command(filepath.Join(c.repository, "deploy", "image"), program, name, runtime.GOARCH)
+	build.Dir = c.repository
+	image, err := build.Output()
 	if err := errors.Join(err, os.WriteFile(file, image, 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -167,6 +177,28 @@ func (c *Compose) Make(t testing.TB, args ...string) (string, error) {
 	out, err := outputWithin(makeLimit, c.env, append([]string{"make", "-C", c.repository, "-o", "build"}, args...)...)
 	t.Logf("make %s: %s", strings.Join(args, " "), time.Since(begin).Round(time.Second))
 	return out, err
+}
+
+// KillMake does as Make until the verb has printed a line that begins so, and kills it then.
+func (c *Compose) KillMake(t testing.TB, at string, args ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), makeLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "make", append([]string{"-C", c.repository, "-o", "build"}, args...)...)
+	cmd.Env, cmd.SysProcAttr = c.env, &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	out, err := cmd.StdoutPipe()
+	if err := errors.Join(err, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	printed := bufio.NewScanner(out)
+	for printed.Scan() && !strings.HasPrefix(printed.Text(), at) {
+	}
+	reached := ctx.Err() == nil && strings.HasPrefix(printed.Text(), at)
+	cancel()
+	if err := cmd.Wait(); err == nil || !reached {
+		t.Fatalf("make %s was not killed at %q: %v", strings.Join(args, " "), at, err)
+	}
 }
 
 // remove removes all that was made under the project's name. It goes on after
