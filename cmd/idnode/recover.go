@@ -44,8 +44,8 @@ Run it on each survivor that is to go on, with the same --members and
 a member that is not to go on answers, or a majority can be had. Members are asked
 where the directory has them registered, and where --peer, or the node's settings,
 have them: a member that has moved is found in no other way, and is taken for lost.`,
-		Example: `  idnode recover --data-dir /var/lib/idnode --members A --skip-ahead 1000000
-  idnode recover --data-dir /var/lib/idnode --members A,D --skip-ahead 1000000 \
+		Example: `  idnode recover --data-dir /var/lib/idnode --members A --skip-ahead 10000000
+  idnode recover --data-dir /var/lib/idnode --members A,D --skip-ahead 10000000 \
     --config /etc/idnode/idnode.yaml`,
 	}
 	f := cmd.Flags()
