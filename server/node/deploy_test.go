@@ -221,6 +221,9 @@ func TestAlertRules(t *testing.T) {
 			if _, err := time.ParseDuration(r.For); r.For != "" && err != nil {
 				t.Errorf("%s: %v", r.Alert, err)
 			}
+			if all := strings.Count(r.Expr, "by (") + strings.Count(r.Expr, " on ("); all != strings.Count(r.Expr, "(job, namespace") {
+				t.Errorf("%s does not tell clusters apart: %s", r.Alert, r.Expr)
+			}
 			place := "/docs/operate/alarms.md#" + strings.ToLower(r.Alert)
 			explained := regexp.MustCompile(`\n### ` + r.Alert + `\n\n[^#\n]`)
 			url := r.Annotations["runbook_url"]
