@@ -284,9 +284,12 @@ func TestEveryAlertIsTried(t *testing.T) {
 func TestDashboardByPromtool(t *testing.T) {
 	type record struct{ Record, Expr string }
 	var records []record
-	fill := strings.NewReplacer("$__rate_interval", "1m", "$job", "idnode", "$__all", ".*")
+	fill := strings.NewReplacer("$__rate_interval", "1m", "$job", "idnode", "$namespace", ".*", "$__all", ".*")
 	for _, list := range dashboardExpressions(t) {
 		for _, expression := range list {
+			if strings.Count(expression, `job=~"$job"`) != strings.Count(expression, `job=~"$job",namespace=~"$namespace"`) {
+				t.Errorf("the dashboard shows all clusters at once: %s", expression)
+			}
 			records = append(records, record{fmt.Sprintf("idnode:%d", len(records)), fill.Replace(expression)})
 		}
 	}
