@@ -51,6 +51,27 @@ func TestChartIsTheManifests(t *testing.T) {
 	}
 }
 
+// TestRecoveryAsksTheMembers: the pod that recovers reaches what would tell it that the cluster lives.
+func TestRecoveryAsksTheMembers(t *testing.T) {
+	text, err := os.ReadFile(deploy + "kubernetes/recover/pod.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := objects(t, string(text))["Pod recover"].(map[string]any)["metadata"].(map[string]any)["labels"]
+	policy, err := os.ReadFile(deploy + "kubernetes/network.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := objects(t, string(policy))["NetworkPolicy idnode"].(map[string]any)["spec"].(map[string]any)["ingress"]
+	for _, rule := range rules.([]any) {
+		text := fmt.Sprint(rule)
+		if strings.Contains(text, fmt.Sprintf("map[podSelector:map[matchLabels:%v]]", labels)) && strings.Contains(text, "port:grpc") {
+			return
+		}
+	}
+	t.Errorf("none of %v lets in %v", rules, labels)
+}
+
 // TestRulesAreThoseOfPrometheus: the chart has no rules of its own.
 func TestRulesAreThoseOfPrometheus(t *testing.T) {
 	text, err := render(deploy+"helm/idnode", []byte("monitoring: {enabled: true}"))
