@@ -72,6 +72,26 @@ func TestRecoveryAsksTheMembers(t *testing.T) {
 	t.Errorf("none of %v lets in %v", rules, labels)
 }
 
+// TestTheAuthorityKeepsItsKey when its certificate is renewed, and nobody else does: newer versions of
+// cert-manager do otherwise where nothing is said.
+func TestTheAuthorityKeepsItsKey(t *testing.T) {
+	text, err := render(deploy+"helm/idnode", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, object := range objects(t, text) {
+		spec, _ := object.(map[string]any)["spec"].(map[string]any)
+		key, there := spec["privateKey"].(map[string]any)
+		want := "Always"
+		if spec["isCA"] == true {
+			want = "Never"
+		}
+		if there && key["rotationPolicy"] != want {
+			t.Errorf("%s: %v, want %s", name, key, want)
+		}
+	}
+}
+
 // TestRulesAreThoseOfPrometheus: the chart has no rules of its own.
 func TestRulesAreThoseOfPrometheus(t *testing.T) {
 	text, err := render(deploy+"helm/idnode", []byte("monitoring: {enabled: true}"))
