@@ -178,8 +178,8 @@ nodes: {D: {joinToken: hushed}, E: {joinTokenSecret: mine}}
 		"CronJob idnode-backup": "imagePullSecrets:[map[name:registry]] nodeSelector:map[disk:ssd] map[key:ids operator:Exists]",
 		"NetworkPolicy idnode":  "port:4318",
 		"Secret idnode-d-token": "token:hushed",
-		"StatefulSet idnode-d":  "secretName:idnode-d-token",
-		"StatefulSet idnode-e":  "secretName:mine",
+		"StatefulSet idnode-d":  "optional:true secretName:idnode-d-token",
+		"StatefulSet idnode-e":  "optional:true secretName:mine",
 	} {
 		object := fmt.Sprint(all[key])
 		for _, word := range strings.SplitAfter(words, "] ") {
