@@ -39,6 +39,11 @@ func TestChartIsTheManifests(t *testing.T) {
 		}
 	}
 	delete(want, "Namespace idnode")
+	claim := got["PersistentVolumeClaim idnode-backup"].(map[string]any)["metadata"].(map[string]any)
+	if fmt.Sprint(claim["annotations"]) != "map[helm.sh/resource-policy:keep]" {
+		t.Error("Helm deletes the backups with the release")
+	}
+	delete(claim, "annotations") // For Helm alone.
 	for key, object := range want {
 		if !reflect.DeepEqual(got[key], object) {
 			t.Errorf("%s: the chart has %v, the manifests %v", key, got[key], object)
