@@ -56,6 +56,26 @@ func TestChartIsTheManifests(t *testing.T) {
 	}
 }
 
+// TestNullIsNoNode: a null may be left of a node that the chart does not have by itself, after --reuse-values too.
+func TestNullIsNoNode(t *testing.T) {
+	for nulls, same := range map[string]string{
+		"nodes: {D: null}":          "",
+		"nodes: {B: null, D: null}": "nodes: {B: null}",
+	} {
+		got, err := render(deploy+"helm/idnode", []byte(nulls))
+		if err != nil {
+			t.Fatalf("%s: %v", nulls, err)
+		}
+		want, err := render(deploy+"helm/idnode", []byte(same))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != want {
+			t.Errorf("%s makes\n%s\nwant\n%s", nulls, got, want)
+		}
+	}
+}
+
 // TestRecoveryAsksTheMembers: the pod that recovers reaches what would tell it that the cluster lives.
 func TestRecoveryAsksTheMembers(t *testing.T) {
 	text, err := os.ReadFile(deploy + "kubernetes/recover/pod.yaml")
