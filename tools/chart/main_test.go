@@ -76,6 +76,19 @@ func TestNullIsNoNode(t *testing.T) {
 	}
 }
 
+// TestNewNodesAskThoseThereAre: the first ones may all have been replaced.
+func TestNewNodesAskThoseThereAre(t *testing.T) {
+	text, err := render(deploy+"helm/idnode", []byte("nodes: {A: null, B: null, C: null, D: {}, E: {joinToken: x}, F: null}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := objects(t, text)["ConfigMap idnode"].(map[string]any)["data"].(map[string]any)["idnode.yaml"].(map[string]any)
+	want := []any{"idnode-d-0.idnode-nodes.idnode.svc:7400", "idnode-e-0.idnode-nodes.idnode.svc:7400"}
+	if !reflect.DeepEqual(settings["join"], want) || len(settings["peer"].(map[string]any)) != 3 {
+		t.Errorf("join is %v, want %v; peer is %v", settings["join"], want, settings["peer"])
+	}
+}
+
 // TestRecoveryAsksTheMembers: the pod that recovers reaches what would tell it that the cluster lives.
 func TestRecoveryAsksTheMembers(t *testing.T) {
 	text, err := os.ReadFile(deploy + "kubernetes/recover/pod.yaml")
