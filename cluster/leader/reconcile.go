@@ -178,13 +178,40 @@ func (r *reconciler) add(_ context.Context, c serversByID, m *raftlogv1.Member) 
 	return true, nil
 }
 
-// promote gives members that have caught up their vote: first in the table, then
-// in Raft.
+// promote gives members that have caught up their vote: first in the table, then in Raft.
+// Who still votes in Raft, as its demotion was taken back, needs only the first.
 func (r *reconciler) promote(ctx context.Context, c serversByID, m *raftlogv1.Member) (bool, error) {
 	id := member.ServerID(m.GetId())
 	server, present := c[id]
-	if m.GetRemoved() || m.GetWatcher() || !present || server.Suffrage == raft.Voter && m.GetVoter() {
+	votes := server.Suffrage == raft.Voter
+	if m.GetRemoved() || m.GetWatcher() || !present || votes && m.GetVoter() {
 		delete(r.caughtUp, id)
+		return false, nil
+	}
+	if !votes {
+		if ready, err := r.ready(ctx, id, m); !ready {
+			return false, err
+		}
+	}
+	if !m.GetVoter() {
+		if err := r.Promote(ctx, m.GetId()); err != nil {
+			return false, fmt.Errorf("promoting %s: %w", m.GetTag(), err)
+		}
+	}
+	if votes {
+		return true, nil
+	}
+	r.Logger.Info("a member has caught up and votes from now on", "tag", m.GetTag(), "id", id)
+	if err := r.Raft.AddVoter(id); err != nil {
+		return false, fmt.Errorf("giving %s its vote: %w", m.GetTag(), err)
+	}
+	return true, nil
+}
+
+// ready reports whether a member keeps up, and its vote does not cost the quorum. A leader that
+// has taken its own vote, and leads until that is committed, leaves the question to the next one.
+func (r *reconciler) ready(ctx context.Context, id raft.ServerID, m *raftlogv1.Member) (bool, error) {
+	if id == raft.ServerID(r.Self.String()) {
 		return false, nil
 	}
 	if ready, err := r.keepsUp(ctx, id, m); !ready {
@@ -192,15 +219,6 @@ func (r *reconciler) promote(ctx context.Context, c serversByID, m *raftlogv1.Me
 	}
 	if err := r.MayVote(ctx, m); err != nil {
 		return false, fmt.Errorf("%s does not vote yet: %w", m.GetTag(), err)
-	}
-	if !m.GetVoter() {
-		if err := r.Promote(ctx, m.GetId()); err != nil {
-			return false, fmt.Errorf("promoting %s: %w", m.GetTag(), err)
-		}
-	}
-	r.Logger.Info("a member has caught up and votes from now on", "tag", m.GetTag(), "id", id)
-	if err := r.Raft.AddVoter(id); err != nil {
-		return false, fmt.Errorf("giving %s its vote: %w", m.GetTag(), err)
 	}
 	return true, nil
 }
