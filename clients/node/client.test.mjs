@@ -488,6 +488,27 @@ test("a client is told what it is by the environment or a URL", async (t) => {
   }
 });
 
+test("an option that is undefined leaves what the environment or a URL says, and one that is null is refused", async (t) => {
+  const node = await Node.start(t);
+  t.after(() => { for (const name of ["IDNODE_HTTP_ENDPOINTS", "IDNODE_DATABASE"]) delete process.env[name]; });
+  Object.assign(process.env, { IDNODE_HTTP_ENDPOINTS: node.address, IDNODE_DATABASE: "shop" });
+  const none = { database: undefined, clusterId: undefined, tls: undefined, timeout: undefined };
+  const client = Client.fromUrl(`idnode+http://${node.address}/shop?cluster-id=c`, none);
+  for (const of of [client, Client.fromEnv(none)]) await of.identity("a").next({ database: undefined });
+  await client.hilo("users", { database: undefined }).next();
+  assert.deepEqual(node.asked.map(({ body }) => body.database), ["shop", "shop", "shop"]);
+  await assert.rejects(Client.fromUrl(`idnode+http://${node.address}?cluster-id=other`, none).next("a|"), { name: "OtherClusterError" });
+  await assert.rejects(Client.fromUrl(`idnode+http://${node.address}?tls=true`, none).next("a|"), { name: "NoEndpointError" });
+  const wrong = { name: "InvalidError", reason: "INVALID_DATABASE", field: "database" };
+  for (const database of [null, 5]) {
+    assert.throws(() => new Client(["a:1"], { database }), wrong);
+    for (const of of [client.hilo("users", { database }), client.snowflake("orders", { database })]) await assert.rejects(of.nextIds(1), wrong);
+    await assert.rejects(client.identity("a").next({ database }), wrong);
+  }
+  assert.throws(() => new Client(["a:1"], { tls: null }), TypeError);
+  assert.equal(node.asked.length, 3);
+});
+
 test("URLs are read as those of the other clients, but name HTTP addresses", () => {
   const http = (text) => text.replace(/^idnode:/, "idnode+http:");
   const urls = JSON.parse(readFileSync(new URL("../conformance/urls.json", import.meta.url), "utf8"));

@@ -22,7 +22,7 @@ const {
   Failure, copyOf, closedError, aborted, invalid,
 } = require("./errors.js");
 const {
-  ASYNC_DISPOSE, SLICE, now, checkCount, checkNone, checkTime, checkSignal, integer, durationOf, within, wait, sleep, othersTurn, patience, many,
+  ASYNC_DISPOSE, SLICE, now, checkCount, checkNone, checkText, checkTime, checkSignal, integer, durationOf, within, wait, sleep, othersTurn, patience, many,
 } = require("./waiting.js");
 const { Router } = require("./router.js");
 const { Tls } = require("./tls.js");
@@ -76,6 +76,7 @@ class Client {
     checkCount(maxConnections, MAX_CONNECTIONS, "maxConnections");
     if (typeof clusterId !== "string" || !/^[!-~]{0,64}$/.test(clusterId)) throw new TypeError(`not the id of a cluster: ${clusterId}`);
     checkEndpoints(endpoints);
+    checkText(database, "INVALID_DATABASE", "database");
     if (failFastAfter !== undefined) checkTime(failFastAfter);
     [timeout, tryTimeout].forEach(checkTime);
     this.#database = database;
@@ -84,7 +85,7 @@ class Client {
     this.#label = label;
     this.#failFastAfter = failFastAfter;
     this.#tell = teller(observe);
-    this.#router = new Router(endpoints, clusterId, { tls: tls && new Tls(tls), maxConnections, tell: this.#tell });
+    this.#router = new Router(endpoints, clusterId, { tls: tls === undefined ? undefined : new Tls(tls), maxConnections, tell: this.#tell });
     dropped.register(this, this.#router, this);
   }
 
@@ -96,8 +97,9 @@ class Client {
     return Client.#from(fromUrl(url), options);
   }
 
-  static #from({ endpoints, options }, own) {
-    return new Client(endpoints, { ...options, ...own });
+  // What the caller leaves undefined is as if it were not there.
+  static #from({ endpoints, options }, own = {}) {
+    return new Client(endpoints, { ...options, ...Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined)) });
   }
 
   setEndpoints(endpoints) {
@@ -243,6 +245,7 @@ class Client {
   // Makes a call, with what its caller says of it. For this module only.
   _invoke(method, fields, { signal, timeout = this.#timeout, database = this.#database, traceparent, ...unknown }, read, how = {}) {
     checkNone(unknown);
+    checkText(database, "INVALID_DATABASE", "database"); // Null would be another database than the client's.
     checkTime(timeout);
     checkSignal(signal);
     const call = { method, request: { ...fields, database }, read, decided: !how.local, tries: 0, node: undefined, bounds: { watched: true, signal, traceparent } };

@@ -37,6 +37,7 @@ class Tls {
   #warned;
 
   constructor(options) {
+    if (typeof options !== "object" || options === null) throw new TypeError(`tls is an object, not ${options}`);
     this.#options = options;
     this.#read();
   }

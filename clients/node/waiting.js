@@ -18,6 +18,10 @@ function checkNone(unknown) {
   if (names.length > 0) throw new TypeError(`there is no option ${names.join(", ")}`);
 }
 
+function checkText(value, reason, field) {
+  if (typeof value !== "string") throw invalid(reason, field, `text is expected, not ${value}`);
+}
+
 // A whole number as the API writes it. A Number above 2^53 may be another one than its caller wrote.
 function integer(value) {
   if (typeof value === "bigint" || Number.isSafeInteger(value)) return String(value);
@@ -167,6 +171,6 @@ async function many(n, options, take) {
 }
 
 module.exports = {
-  ASYNC_DISPOSE, SLICE, now, checkCount, checkNone, checkTime, checkSignal, integer, durationOf, onAbort, within, wait, sleep, othersTurn, patience, many,
+  ASYNC_DISPOSE, SLICE, now, checkCount, checkNone, checkText, checkTime, checkSignal, integer, durationOf, onAbort, within, wait, sleep, othersTurn, patience, many,
   Places,
 };
