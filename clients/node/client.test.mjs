@@ -135,6 +135,21 @@ test("a request id where it does not count is refused, and nothing is sent", asy
   assert.deepEqual(node.asked, []);
 });
 
+test("a request id that is none is refused, and nothing is sent", async (t) => {
+  const node = await Node.start(t);
+  const { client } = node;
+  const a = client.identity("a");
+  for (const requestId of ["", null, 0, 17, 17n, true, {}, { id: "" }, { id: 17 }, new Uint8Array(3)]) {
+    for (const call of [
+      () => client.next("a|", { requestId }), () => client.claim("a", { requestId }), () => client.release("a", { requestId }),
+      () => a.next({ requestId }), () => a.seed(7n, { requestId }), () => a.delete({ requestId }),
+    ]) await assert.rejects(call(), { name: "InvalidError", reason: "INVALID_REQUEST_ID", field: "request_id", message: /a string that is not empty/ });
+    await assert.rejects(client.next("users/", { requestId }), { reason: "INVALID_OPTION" });
+  }
+  assert.deepEqual(node.asked, []);
+  await a.next({ requestId: undefined });
+});
+
 test("a signal that is aborted before a call ends it, and nothing is sent", async (t) => {
   const node = await Node.start(t);
   const signal = AbortSignal.abort("because");

@@ -118,7 +118,7 @@ class Client {
     const semantic = !numbered && template.trim() !== "";
     if (semantic) checkId(template);
     const counted = identity || (semantic && claim);
-    if (requestId && !counted) throw invalid("INVALID_OPTION", "", "requestId does not apply to this template");
+    if (requestId !== undefined && !counted) throw invalid("INVALID_OPTION", "", "requestId does not apply to this template");
     const request = { template, separator, count: n, claim, blocksOnly: numbered && n > 1 };
     // What the others take comes from a supply in which holes do not matter.
     const ids = counted
@@ -216,9 +216,10 @@ class Client {
 
   // Makes a call that counts once. For this module only.
   _once(method, request, { requestId, ...call }, read, { service = "IdsService", deadline = Infinity } = {}) {
-    const own = !requestId;
+    const own = requestId === undefined;
     if (own) requestId = randomUUID();
-    const { id, since } = typeof requestId === "string" ? { id: requestId } : requestId;
+    const { id, since } = typeof requestId === "string" ? { id: requestId } : requestId ?? {};
+    if (typeof id !== "string" || id === "") throw invalid("INVALID_REQUEST_ID", "request_id", "it is a string that is not empty, or an object with such an id");
     requestId = since === undefined ? { id } : { id, since: /^\d+$/.test(since) && typeof since === "string" ? since : integer(since) };
     return this._invoke(`${service}/${method}`, request, call, read, { requestId, own, deadline });
   }
