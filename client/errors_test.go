@@ -116,7 +116,6 @@ func TestOptionsThatDoNotApplyAreRefused(t *testing.T) {
 		"WithClaim of an identity": func() error { _, err := c.Identity("a", client.WithClaim()).Get(ctx); return err },
 		"WithClaim of a series":    func() error { _, err := c.Series("a", client.WithClaim()).Find(ctx, "b"); return err },
 		"WithClaim of a document":  func() error { return c.FillID(ctx, new(Order), client.WithClaim()) },
-		"WithRetryOf an empty id":  func() error { return c.Claim(ctx, "a", client.WithRetryOf(client.RequestID{})) },
 		"WithExpected":             func() error { _, err := c.Next(ctx, "a|", client.WithExpected(1)); return err },
 		"WithForce":                func() error { _, err := c.Identity("a").Next(ctx, client.WithForce()); return err },
 		"WithForget":               func() error { _, err := c.Identity("a").Seed(ctx, 1, client.WithForget()); return err },
@@ -130,6 +129,36 @@ func TestOptionsThatDoNotApplyAreRefused(t *testing.T) {
 		var e *client.Error
 		if err := call(); !errors.As(err, &e) || e.Reason != "INVALID_OPTION" || !strings.Contains(e.Message, strings.Fields(name)[0]) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := len(f.nodes[0].requests()); n != 0 {
+		t.Errorf("%d calls were made", n)
+	}
+}
+
+// TestAnEmptyRequestIDIsRefused: the call would count each time.
+func TestAnEmptyRequestIDIsRefused(t *testing.T) {
+	f := newCluster(t, 1)
+	c := connect(t, client.Config{Endpoints: f.addrs()})
+	ctx, i := t.Context(), c.Identity("a")
+	for name, empty := range map[string]client.Option{
+		"WithRequestID": client.WithRequestID(""),
+		"WithRetryOf":   client.WithRetryOf(client.RequestID{Since: 7}),
+	} {
+		for call, make := range map[string]func() error{
+			"Next":          func() error { _, err := c.Next(ctx, "a|", empty); return err },
+			"Claim":         func() error { return c.Claim(ctx, "a", empty) },
+			"Release":       func() error { return c.Release(ctx, "a", empty) },
+			"NextRange":     func() error { _, err := c.NextRange(ctx, "a", client.RangeRequest{}, empty); return err },
+			"Identity.Next": func() error { _, err := i.Next(ctx, empty); return err },
+			"NextN":         func() error { _, err := i.NextN(ctx, 2, empty); return err },
+			"Seed":          func() error { _, err := i.Seed(ctx, 7, empty); return err },
+			"Delete":        func() error { _, err := i.Delete(ctx, empty); return err },
+		} {
+			var e *client.Error
+			if err := make(); !errors.As(err, &e) || e.Reason != "INVALID_REQUEST_ID" || e.Field != "request_id" {
+				t.Errorf("%s of %s: %v", name, call, err)
+			}
 		}
 	}
 	if n := len(f.nodes[0].requests()); n != 0 {

@@ -70,9 +70,9 @@ func WithSeparator(separator string) Option {
 
 // WithRequestID sets the call's request id, 1 to 64 bytes, unique per database: the same call
 // with the same id returns the same answer and takes nothing, even from another process.
-// Without it every call gets a random id. Server-side ids and GUIDs have none.
+// Without it every call gets a random id. Server-side ids and GUIDs have none. An empty id is refused.
 func WithRequestID(id string) Option {
-	return Option{"WithRequestID", hasRequestID, func(o *options) { o.requestID = id }}
+	return Option{"WithRequestID", hasRequestID, func(o *options) { o.setRequestID(id, nil) }}
 }
 
 // RequestID names a call that was made, so that the same call again counts once.
@@ -87,12 +87,15 @@ type RequestID struct {
 // the cluster does not remember request ids from then, the error is ErrRequestIDExpired, and
 // nothing is counted twice. An empty id is refused.
 func WithRetryOf(id RequestID) Option {
-	return Option{"WithRetryOf", hasRequestID, func(o *options) {
-		o.requestID, o.retrySince = id.ID, &id.Since
-		if id.ID == "" {
-			o.err = invalidField("INVALID_OPTION", "", "WithRetryOf has an empty request id")
-		}
-	}}
+	return Option{"WithRetryOf", hasRequestID, func(o *options) { o.setRequestID(id.ID, &id.Since) }}
+}
+
+// setRequestID refuses an empty id: the call would count each time.
+func (o *options) setRequestID(id string, since *uint64) {
+	o.requestID, o.retrySince = id, since
+	if id == "" {
+		o.err = invalidField("INVALID_REQUEST_ID", "request_id", "the request id is empty")
+	}
 }
 
 // WithFirstSize sets the size of a handle's first range, 1 to 1,048,576 numbers. Later sizes
