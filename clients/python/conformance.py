@@ -79,7 +79,7 @@ def request_id(args, failed):
     if args.get("again"):
         return failed.request_id
     since = args.get("since")
-    return idnode.RequestId(args["requestId"], int(since)) if since else args.get("requestId", "")
+    return idnode.RequestId(args["requestId"], int(since)) if since else args.get("requestId")
 
 
 def make(client, name, args, failed):

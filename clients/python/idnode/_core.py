@@ -125,7 +125,7 @@ class Client:
         return [*self._hilos.values(), *self._snowflakes.values()]
 
     async def next(
-        self, template: str, *, separator: str = "", claim: bool = False, request_id: AnyRequestId = "", database: str = "",
+        self, template: str, *, separator: str = "", claim: bool = False, request_id: AnyRequestId = None, database: str = "",
         timeout: float | None = None,
     ) -> str:
         """Makes an id: ``users/`` a server-side id, ``users|`` an identity, empty a GUID, else the id itself.
@@ -136,7 +136,7 @@ class Client:
         return ids[0]
 
     async def next_n(
-        self, template: str, n: int, *, separator: str = "", claim: bool = False, request_id: AnyRequestId = "", database: str = "",
+        self, template: str, n: int, *, separator: str = "", claim: bool = False, request_id: AnyRequestId = None, database: str = "",
         timeout: float | None = None,
     ) -> list[str]:
         """Makes n ids, 1 to 1,000,000, from a template in one call.
@@ -155,7 +155,7 @@ class Client:
         if semantic:
             checks.id_(template)
         counted = template.endswith("|") or (semantic and claim)
-        if request_id and not counted:
+        if request_id is not None and not counted:
             raise invalid("INVALID_OPTION", "", "request_id does not apply to this template")
         request = {
             "template": template, "separator": separator, "count": n, "claim": claim, "blocksOnly": numbered and n > 1,
@@ -189,13 +189,13 @@ class Client:
         return Series(self, checks.text("name", name), database)
 
     async def claim(
-        self, id: str, *, separator: str = "", request_id: AnyRequestId = "", database: str = "", timeout: float | None = None,
+        self, id: str, *, separator: str = "", request_id: AnyRequestId = None, database: str = "", timeout: float | None = None,
     ) -> None:
         """Records a finished id as the caller's. The first claim wins; others raise IdClaimedError."""
         checks.id_(id)
         await self._count_once("Claim", {"id": id, "separator": separator, "database": database}, request_id, bool, timeout)
 
-    async def release(self, id: str, *, request_id: AnyRequestId = "", database: str = "", timeout: float | None = None) -> None:
+    async def release(self, id: str, *, request_id: AnyRequestId = None, database: str = "", timeout: float | None = None) -> None:
         """Gives a claimed id free."""
         await self._count_once("Release", {"id": checks.text("id", id), "database": database}, request_id, bool, timeout)
 
@@ -235,7 +235,7 @@ class Client:
 
     async def next_range(
         self, tag: str, *, separator: str = "", size: int = 0, last_size: int = 0, last_at: datetime | None = None, last_max: int = 0,
-        request_id: AnyRequestId = "", database: str = "", timeout: float | None = None,
+        request_id: AnyRequestId = None, database: str = "", timeout: float | None = None,
     ) -> Range:
         """Reserves the next range of a tag. Most programs are better off with hilo."""
         request: dict[str, Any] = {
@@ -252,7 +252,7 @@ class Client:
 
     async def _give_back(self, tag: str, r: Range, last: int, database: str, deadline: float) -> bool:
         request = {"tag": tag, "low": str(r.low), "high": str(r.high), "last": str(last), "token": r.token, "database": database}
-        return await self._count_once("ReturnRange", request, "", lambda answer: bool(answer["returned"]), deadline=deadline)
+        return await self._count_once("ReturnRange", request, None, lambda answer: bool(answer["returned"]), deadline=deadline)
 
     async def close(self) -> None:
         """Gives back what all handles hold. It takes no longer than the client's timeout.
@@ -314,9 +314,11 @@ class Client:
         self, method: str, request: dict[str, Any], request_id: AnyRequestId, read: Callable[[dict[str, Any]], T],
         timeout: float | None = None, *, deadline: float | None = None,
     ) -> T:
-        own = not request_id
+        own = request_id is None
         if not isinstance(request_id, RequestId):
-            request_id = RequestId(request_id or secrets.token_hex(16))
+            request_id = RequestId(secrets.token_hex(16) if request_id is None else request_id)
+        if not checks.text("request_id", request_id.id):
+            raise invalid("INVALID_REQUEST_ID", "request_id", "the request id is empty")
         return await self._invoke(f"IdsService/{method}", request, read, timeout, request_id, own=own, deadline=deadline)
 
     async def _invoke(
@@ -453,11 +455,11 @@ class Identity:
     def __init__(self, client: Client, name: str, database: str) -> None:
         self._client, self._request = client, {"name": name, "database": database}
 
-    async def next(self, *, separator: str = "", request_id: AnyRequestId = "", timeout: float | None = None) -> int:
+    async def next(self, *, separator: str = "", request_id: AnyRequestId = None, timeout: float | None = None) -> int:
         """Takes the next value."""
         return (await self.next_n(1, separator=separator, request_id=request_id, timeout=timeout))[0].first
 
-    async def next_n(self, n: int, *, separator: str = "", request_id: AnyRequestId = "", timeout: float | None = None) -> list[ValueBlock]:
+    async def next_n(self, n: int, *, separator: str = "", request_id: AnyRequestId = None, timeout: float | None = None) -> list[ValueBlock]:
         """Takes the next n values: one block, or several where claimed ids lie between."""
         checks.count(n)
         request = {**self._request, "count": n, "separator": separator}
@@ -470,7 +472,7 @@ class Identity:
             "IdsService/GetIdentity", request, lambda answer: int(answer["identity"]["value"]), timeout, to_leader=not stale)
 
     async def seed(
-        self, value: int, *, force: bool = False, expected: int | None = None, request_id: AnyRequestId = "",
+        self, value: int, *, force: bool = False, expected: int | None = None, request_id: AnyRequestId = None,
         timeout: float | None = None,
     ) -> int:
         """Raises the last value taken to value, and returns what it is now.
@@ -484,7 +486,7 @@ class Identity:
             request["expected"] = checks.whole("expected", expected)
         return await self._client._count_once("SeedIdentity", request, request_id, _value, timeout)
 
-    async def delete(self, *, forget: bool = False, request_id: AnyRequestId = "", timeout: float | None = None) -> int:
+    async def delete(self, *, forget: bool = False, request_id: AnyRequestId = None, timeout: float | None = None) -> int:
         """Hides the identity and returns its last value. With forget it starts at 1 again, and values come twice."""
         return await self._client._count_once("DeleteIdentity", {**self._request, "forget": forget}, request_id, _value, timeout)
 

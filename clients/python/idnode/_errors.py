@@ -16,7 +16,7 @@ class RequestId:
     since: int | None = None  #: The log index that was known before the first try.
 
 
-AnyRequestId = Union[str, RequestId]
+AnyRequestId = Union[str, RequestId, None]
 
 
 class IdnodeError(Exception):

@@ -48,7 +48,7 @@ class Ranges(Calls, Protocol):
 
     async def next_range(
         self, tag: str, *, separator: str = "", size: int = 0, last_size: int = 0, last_at: datetime | None = None, last_max: int = 0,
-        request_id: AnyRequestId = "", database: str = "",
+        request_id: AnyRequestId = None, database: str = "",
     ) -> Range: ...
     async def _give_back(self, tag: str, r: Range, last: int, database: str, deadline: float) -> bool: ...
 
@@ -155,7 +155,7 @@ class HiLo(Handle):
             except RequestIdExpiredError:
                 if not self._request.get("request_id"):
                     raise
-                got = await ask(**{**self._request, "request_id": ""})  # Nobody will know what the one asked for again was.
+                got = await ask(**{**self._request, "request_id": None})  # Nobody will know what the one asked for again was.
             last_max = self._request.get("last_max", 0)
             if got.low < 1 or got.high < got.low or (got.low <= last_max and not got.from_reserve):
                 raise IdnodeError(f"a wrong range: {got.low} to {got.high} after {last_max}")
@@ -163,7 +163,7 @@ class HiLo(Handle):
         except Exception as caught:  # The callers that wait must have it, whatever it is.
             error = caught
             # What may have been granted is asked for again, and is no hole then.
-            again = caught.request_id if isinstance(caught, OutcomeUnknownError) else ""
+            again = caught.request_id if isinstance(caught, OutcomeUnknownError) else None
             self._request = {**self._request, "request_id": again}
         finally:  # Also when it is cancelled: the next caller fetches again then.
             with self._lock:

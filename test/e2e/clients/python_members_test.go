@@ -49,7 +49,7 @@ func TestPythonGivesUpARepeatAsUnknown(t *testing.T) {
 	got := pythonProgram(t, `
 import idnode
 client = idnode.Client(["127.0.0.1:1"], timeout=0.5, fail_fast_after=0.1)
-for id in "", "", "mine", idnode.RequestId("mine", 7):
+for id in None, None, "mine", idnode.RequestId("mine", 7):
     try:
         client.identity("invoices").next(request_id=id)
     except idnode.IdnodeError as error:
@@ -60,6 +60,29 @@ for id in "", "", "mine", idnode.RequestId("mine", 7):
 	want = strings.Replace(want, " mine\n", " RequestId(id='mine', since=None)\n", 1)
 	if got != want {
 		t.Errorf("the calls ended with\n%swant\n%s", got, want)
+	}
+}
+
+// TestPythonRefusesAnEmptyRequestID: the call would count each time. Nothing is sent.
+func TestPythonRefusesAnEmptyRequestID(t *testing.T) {
+	got := pythonProgram(t, `
+import idnode
+client = idnode.Client(["127.0.0.1:1"], timeout=0.5)
+a = client.identity("a")
+for id in "", idnode.RequestId(""), idnode.RequestId("", 7):
+    for call in (
+        lambda: client.next("a|", request_id=id), lambda: client.next("a", claim=True, request_id=id), lambda: client.claim("a", request_id=id),
+        lambda: client.release("a", request_id=id), lambda: client.next_range("a", request_id=id),
+        lambda: a.next(request_id=id), lambda: a.seed(7, request_id=id), lambda: a.delete(request_id=id),
+    ):
+        try:
+            call()
+        except idnode.InvalidError as error:
+            assert (error.reason, error.field) == ("INVALID_REQUEST_ID", "request_id"), error
+print("done")
+`)
+	if got != "done\n" {
+		t.Errorf("the calls ended with %s", got)
 	}
 }
 
