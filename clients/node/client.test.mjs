@@ -7,6 +7,7 @@ import { getEventListeners, once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import { createRequire } from "node:module";
+import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
@@ -693,6 +694,16 @@ test("a call whose time is over before its node can be asked is not sent", async
   await held;
   assert.ok(await waits instanceof OverloadedError);
   assert.equal(node.asked.length, 1);
+});
+
+test("a connection that ends without an answer, as one that switches protocols, ends the try", { timeout: 10_000 }, async (t) => {
+  const server = net.createServer((socket) => socket.on("error", () => {}).once("data", () => {
+    socket.write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n");
+  }));
+  await new Promise((resolve) => { server.listen(0, "127.0.0.1", resolve); });
+  t.after(() => server.close());
+  const client = new Client([`127.0.0.1:${server.address().port}`], { timeout: 1000 });
+  await assert.rejects(client.next("a|"), { name: "NoEndpointError", message: /without an answer/ });
 });
 
 test("a call that knows no cluster is not sent", async (t) => {

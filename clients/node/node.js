@@ -165,6 +165,7 @@ class Node {
       let timer = setTimeout(check, Math.min(SLOW, timeout));
       const end = () => {
         clearTimeout(timer);
+        request.off("close", closed);
         leave();
         this.#unwatch(silent);
       };
@@ -182,8 +183,11 @@ class Node {
         const foreign = !alert && /^(HPE_INVALID|ERR_SSL|EPROTO)/.test(error.code);
         reject(Object.assign(new Failure(`${what}: ${error.message}`, "unavailable", reason, foreign, error), { late }));
       };
+      const closed = () => fail(new Error("the connection ended without an answer")); // All that Node tells of one that switches protocols.
       request.on("error", fail);
+      request.on("close", closed);
       request.on("response", (response) => {
+        request.off("close", closed); // The response tells its end, also of one that is cut off.
         const { socket } = response;
         const parts = [];
         let room = LARGEST;
