@@ -557,16 +557,18 @@ test("an observer hears of tries, looks, leaders and gaps, and ends no call", as
   assert.throws(() => new Client(["a:1"], { observe: true }), TypeError);
 });
 
-test("what an observer throws is a warning, and ends nothing", async (t) => {
+test("what an observer throws, now or later, is a warning, and ends nothing", async (t) => {
   const node = await Node.start(t);
   const program = `
     const { Client } = require(process.argv[1]);
     const seen = [];
     process.on("warning", ({ name, message }) => seen.push(name + ": " + message));
-    const client = new Client([process.argv[2]], { observe: ({ kind }) => { if (kind === "try") throw new Error("mine"); } });
+    const client = new Client([process.argv[2]], { observe: ASYNC ({ kind }) => { if (kind === "try") throw new Error("mine"); } });
     client.identity("a").next().then(() => client.close()).then(() => setImmediate(() => console.log(seen.join())));`;
-  const { stdout } = await run(process.execPath, ["-e", program, require.resolve("idnode"), node.address]);
-  assert.equal(stdout, "IdnodeWarning: an observer failed: Error: mine\n");
+  for (const kind of ["", "async"]) {
+    const { stdout } = await run(process.execPath, ["-e", program.replace("ASYNC", kind), require.resolve("idnode"), node.address]);
+    assert.equal(stdout, "IdnodeWarning: an observer failed: Error: mine\n");
+  }
 });
 
 test("a client that is dropped without close is a warning, and its sockets are closed", async (t) => {

@@ -7,13 +7,13 @@ const { channel } = require("node:diagnostics_channel");
 // The README has the messages. A channel without subscribers costs nothing.
 const channels = { call: channel("idnode:call"), retry: channel("idnode:retry"), failover: channel("idnode:failover"), look: channel("idnode:look") };
 
-// Tells an application what its client does. What it throws is a warning, and ends no call.
+// Tells an application what its client does. What it throws, now or later, is a warning, and ends no call.
 function teller(observe) {
   if (observe === undefined) return undefined;
   if (typeof observe !== "function") throw new TypeError(`observe is a function, not ${observe}`);
-  return (event) => {
+  return async (event) => {
     try {
-      observe(event);
+      await observe(event);
     } catch (error) {
       process.emitWarning(`an observer failed: ${error}`, "IdnodeWarning");
     }

@@ -139,7 +139,7 @@ export interface ClientOptions {
    * without a try end it. By default calls always try.
    */
   failFastAfter?: number;
-  /** Hears what this client does. It is called in between, and should be quick. What it throws is a warning of Node's. */
+  /** Hears what this client does. It is called in between, and should be quick. What it throws, now or later, is a warning of Node's. */
   observe?: (event: Event) => void;
 }
 /** Something that a client did for its calls. */
