@@ -942,6 +942,16 @@ test("a state of a number that the client does not know passes through", async (
   assert.deepEqual((await node.client.series("bills").take(["a"])).map(({ state }) => state), ["open", "held", "9"]);
 });
 
+test("a number has the times when it was taken and when it expires, if any", async (t) => {
+  const node = await Node.start(t);
+  const number = { key: "a", text: "1", scope: [], number: "1", state: "NUMBER_STATE_OPEN", taken: "2026-11-30T17:02:04.950123456Z", expires: "2026-12-01T00:00:00Z" };
+  node.answer = () => [{ numbers: [number, { ...number, taken: null, expires: undefined }] }];
+  const [first, second] = await node.client.series("bills").take(["a", "b"]);
+  assert.deepEqual([first.taken, first.expires], [new Date(Date.UTC(2026, 10, 30, 17, 2, 4, 950)), new Date(Date.UTC(2026, 11, 1))]);
+  assert.deepEqual([second.taken, second.expires], [undefined, undefined]);
+  assert.equal(JSON.parse(JSON.stringify(first)).expires, "2026-12-01T00:00:00.000Z");
+});
+
 test("errors and answers are JSON", async (t) => {
   const node = await Node.start(t);
   const users = node.client.hilo("users");

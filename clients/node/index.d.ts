@@ -323,6 +323,10 @@ export interface DocumentNumber extends Answer {
   overdue: boolean;
   /** The document's, as "2026-12-31". */
   date: string;
+  /** When the key got it, by the leader's clock; undefined if it has no key. */
+  taken?: Date;
+  /** When its time ends; undefined means never. */
+  expires?: Date;
   label: string;
   /** That of a voided number. */
   reason: string;

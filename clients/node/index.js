@@ -489,9 +489,11 @@ function listed(keys) {
 // A key alone means whatever number it has.
 const bound = (number) => (typeof number === "string" ? { key: number } : { key: number.key, number: integer(number.number) });
 
-function documentNumber({ key, text, scope, number, state, overdue, date, label, reason, note }) {
+const timeOf = (text) => (text ? new Date(text) : undefined);
+
+function documentNumber({ key, text, scope, number, state, overdue, date, taken, expires, label, reason, note }) {
   const named = String(state).replace("NUMBER_STATE_", "").toLowerCase();
-  return new Answer({ key, text, scope, number: BigInt(number), state: named, overdue, date, label, reason, note });
+  return new Answer({ key, text, scope, number: BigInt(number), state: named, overdue, date, taken: timeOf(taken), expires: timeOf(expires), label, reason, note });
 }
 
 // Gives the ids of one collection, without a call for most of them. The next range is
