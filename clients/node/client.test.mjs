@@ -743,6 +743,24 @@ test("a call says its database, its trace and what calls", async (t) => {
   assert.match(node.asked[2].body.label, / client\.test\.mjs$/);
 });
 
+test("an empty label is the default, which is never empty", async (t) => {
+  for (const label of ["", undefined, null]) {
+    const node = await Node.start(t, { label });
+    await Promise.all([node.client.hilo("users").next(), node.client.snowflake("orders").nextId()]);
+    const [range, lease] = ["NextRange", "AcquireWorker"].map((method) => calls(node, method)[0]);
+    for (const text of [range.label, lease.holder]) assert.match(text, / client\.test\.mjs$/);
+  }
+  const node = await Node.start(t);
+  const program = `
+    require("node:os").hostname = () => "\u200b";
+    process.argv[1] = process.argv0 = "";
+    const client = new (require(process.argv[2]).Client)([process.argv[3]]);
+    client.hilo("users").next().then(() => client.close());`;
+  await run(process.execPath, ["-e", program, "", require.resolve("idnode"), node.address]);
+  assert.equal(calls(node, "NextRange")[0].label, "node");
+  for (const label of [5, {}]) assert.throws(() => new Client(["a:1"], { label }), { name: "InvalidError", reason: "INVALID_LABEL", field: "label" });
+});
+
 // The clocks, which stand still but for go. Timers run.
 function stop(t) {
   const clock = { wall: 1_800_000_000_000, monotonic: performance.now() };

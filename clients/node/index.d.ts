@@ -118,7 +118,7 @@ export interface ClientOptions {
   tls?: TlsOptions;
   /** Bounds every call with all its tries, in milliseconds below 2^31; 10,000 by default. */
   timeout?: number;
-  /** Kept with each HiLo range, for people who ask whose a number is; at most 64 bytes; by default the names of host and program. */
+  /** Kept with each HiLo range and Snowflake worker, for people who ask whose it is; at most 64 bytes. Empty means the names of host and program. */
   label?: string;
   /** Bounds one try at one node, in milliseconds below 2^31; 3,000 by default. */
   tryTimeout?: number;

@@ -50,10 +50,10 @@ function checkEndpoints(endpoints) {
   if (!Array.isArray(endpoints) || endpoints.length === 0) throw new TypeError("endpoints is a list of at least one address");
 }
 
-// The names of the host and of the program.
+// The names of the host and of the program, never empty.
 function defaultLabel() {
   const names = `${hostname()} ${basename(process.argv[1] ?? process.argv0)}`;
-  const label = names.trim().replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, "");
+  const label = names.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, "").trim() || "node";
   return Buffer.from(label).subarray(0, MAX_LABEL).toString().replace(/\uFFFD+$/, ""); // The last character may be cut.
 }
 
@@ -70,19 +70,20 @@ class Client {
   #leaving = new Set(); // Handles that are closed, and have successors.
 
   constructor(endpoints, {
-    database = "", tls, timeout = 10_000, tryTimeout = 3000, label = defaultLabel(), clusterId = "", maxConnections = 128, failFastAfter, observe, ...unknown
+    database = "", tls, timeout = 10_000, tryTimeout = 3000, label, clusterId = "", maxConnections = 128, failFastAfter, observe, ...unknown
   } = {}) {
     checkNone(unknown);
     checkCount(maxConnections, MAX_CONNECTIONS, "maxConnections");
     if (typeof clusterId !== "string" || !/^[!-~]{0,64}$/.test(clusterId)) throw new TypeError(`not the id of a cluster: ${clusterId}`);
     checkEndpoints(endpoints);
     checkText(database, "INVALID_DATABASE", "database");
+    checkText(label ?? "", "INVALID_LABEL", "label");
     if (failFastAfter !== undefined) checkTime(failFastAfter);
     [timeout, tryTimeout].forEach(checkTime);
     this.#database = database;
     this.#timeout = timeout;
     this.#tryTimeout = tryTimeout;
-    this.#label = label;
+    this.#label = label || defaultLabel();
     this.#failFastAfter = failFastAfter;
     this.#tell = teller(observe);
     this.#router = new Router(endpoints, clusterId, { tls: tls === undefined ? undefined : new Tls(tls), maxConnections, tell: this.#tell });
