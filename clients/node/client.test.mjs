@@ -631,6 +631,26 @@ test("a file of TLS that is empty, wrong or cut off is refused, or leaves what i
   }
 });
 
+test("options of TLS that the client does not know are refused, and names of files may be in a list", (t) => {
+  for (const tls of ["ca.crt", true, null, 5, ["ca.crt"], { caFile: "ca.crt" }, { serverName: "x" }, { ca: rootCertificates[0], maxSockets: 1 }, { ca: ["/no/such/file"] }]) {
+    assert.throws(() => new Client(["a:1"], { tls }), (error) => error instanceof TypeError || /no.such.file/.test(error.message), inspect(tls));
+  }
+  new Client(["a:1"], { tls: { ca: undefined, servername: "x", minVersion: "TLSv1.3", rejectUnauthorized: false, ciphers: undefined, pfx: undefined, passphrase: "p" } });
+  const clock = stop(t);
+  const folder = mkdtempSync(join(tmpdir(), "idnode-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, "ca.crt");
+  writeFileSync(file, rootCertificates[0]);
+  const tls = new Tls({ ca: [file, rootCertificates[1], Buffer.from(rootCertificates[2])] });
+  const { context } = tls;
+  clock.go(1001);
+  assert.equal(tls.context, context);
+  assert.equal(tls.options.maxCachedSessions, 0);
+  writeFileSync(file, rootCertificates[3]);
+  clock.go(1001);
+  assert.notEqual(tls.context, context);
+});
+
 test("a client shows no secret", () => {
   const client = Client.fromUrl("idnode+http://a:1,[::1]:2/shop?tls=true", { tls: { passphrase: "secret" } });
   for (const text of [String(client), inspect(client), inspect({ client }, { depth: 9 })]) assert.match(text, /^(\{ client: )?Client\(a:1, \[::1\]:2; no leader is known; open\)( \})?$/);

@@ -93,7 +93,7 @@ export interface Signal {
 }
 type Pem = string | Uint8Array;
 /**
- * Options of Node's tls.connect. A string without PEM in it, as ca, cert or key, is the name of a file. New connections use what the
+ * Options of Node's tls.connect. A string without PEM in it, as ca, cert or key or in a list of these, is the name of a file. New connections use what the
  * files have then, read again at most once a second. Files that cannot be read, are no whole PEM, or do not fit, are a warning of
  * Node's, and what was read before goes on; the constructor throws.
  */

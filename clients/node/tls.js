@@ -5,7 +5,8 @@
 const { X509Certificate } = require("node:crypto");
 const { readFileSync } = require("node:fs");
 const { createSecureContext } = require("node:tls");
-const { now } = require("./waiting.js");
+const { isDeepStrictEqual } = require("node:util");
+const { checkNone, now } = require("./waiting.js");
 
 const LOOK_AGAIN = 1000; // Milliseconds.
 const FILES = ["ca", "cert", "key"];
@@ -13,6 +14,7 @@ const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----.+?-----END \1-----/gs;
 
 // Text without PEM in it is the name of a file.
 const isName = (value) => typeof value === "string" && !value.includes("-----BEGIN");
+const list = (value) => [value].flat();
 
 // Reads a file of PEM. Node would leave out what it cannot read, as where a file is being written, and trust its own authorities if
 // nothing were left.
@@ -31,13 +33,15 @@ function textOf(name, file) {
 
 class Tls {
   #options; // As the program has given them, with the names of files.
-  #texts; // What the files had when they were read last.
+  #texts; // What the options with names of files were when these were read last.
   #context;
   #looked = now();
   #warned;
 
   constructor(options) {
     if (typeof options !== "object" || options === null) throw new TypeError(`tls is an object, not ${options}`);
+    const { ca, cert, key, pfx, passphrase, servername, minVersion, ciphers, rejectUnauthorized, ...unknown } = options;
+    checkNone(unknown);
     this.#options = options;
     this.#read();
   }
@@ -63,8 +67,9 @@ class Tls {
   }
 
   #read() {
-    const texts = Object.fromEntries(FILES.filter((name) => isName(this.#options[name])).map((name) => [name, textOf(name, this.#options[name])]));
-    if (this.#context && FILES.every((name) => texts[name] === this.#texts[name])) return;
+    const given = FILES.map((name) => [name, list(this.#options[name])]).filter(([, values]) => values.some(isName));
+    const texts = Object.fromEntries(given.map(([name, values]) => [name, values.map((value) => (isName(value) ? textOf(name, value) : value))]));
+    if (this.#context && isDeepStrictEqual(texts, this.#texts)) return;
     this.#context = createSecureContext({ ...this.#options, ...texts });
     this.#texts = texts;
   }
