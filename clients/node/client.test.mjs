@@ -671,6 +671,40 @@ test("a timeout is a number of milliseconds", async (t) => {
   await assert.rejects(node.client.idFor(class {}), TypeError);
 });
 
+test("what is no argument is refused by its name, and nothing is sent", async (t) => {
+  const node = await Node.start(t);
+  const { client } = node;
+  const [a, bills, users, orders] = [client.identity("a"), client.series("bills"), client.hilo("users"), client.snowflake("orders")];
+  for (const wrong of [undefined, null, 5, {}]) {
+    for (const [reason, field, call] of [
+      ["INVALID_ID", "template", () => client.next(wrong)], ["INVALID_ID", "template", () => client.nextN(wrong, 2)],
+      ["INVALID_ID", "id", () => client.claim(wrong)], ["INVALID_NAME", "pool", () => client.snowflake(wrong)],
+      ["INVALID_SERIES", "keys", () => bills.confirm([wrong])], ["INVALID_SERIES", "keys", () => bills.void([wrong], "no")],
+      ["INVALID_SERIES", "keys", () => bills.release(["a", wrong])],
+    ]) await assert.rejects(async () => call(), { name: "InvalidError", reason, field }, `${field}: ${inspect(wrong)}`);
+    await assert.rejects(client.idFor(wrong), { name: "TypeError", message: /a class without a name/ });
+  }
+  for (const wrong of [null, 5, "a"]) {
+    for (const call of [
+      () => client.next("a|", wrong), () => client.nextN("a|", 2, wrong), () => client.claim("a", wrong), () => client.release("a", wrong),
+      () => client.identities("", wrong).next(), () => client.claims("", wrong).next(), () => client.idFor(class Order {}, wrong),
+      () => client.hilo("users", wrong), () => client.snowflake("orders", wrong), () => a.next(wrong), () => a.nextN(2, wrong), () => a.get(wrong),
+      () => a.seed(7n, wrong), () => a.delete(wrong), () => bills.take(["a"], wrong), () => bills.confirm(["a"], wrong),
+      () => bills.void(["a"], "no", wrong), () => bills.release(["a"], wrong), () => bills.find("a", wrong), () => users.next(wrong),
+      () => users.nextId(wrong), () => users.nextIds(2, wrong), () => orders.nextId(wrong), () => orders.nextIds(2, wrong), () => orders.parse(1, wrong),
+      () => new Client([node.address], wrong), () => Client.fromUrl(`idnode+http://${node.address}`, wrong),
+    ]) await assert.rejects(async () => call(), { name: "TypeError", message: new RegExp(`^options are an object, not ${wrong}$`) });
+  }
+  for (const traceparent of ["", "hello", 5, null, "00-0AF7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\nx: y"]) {
+    await assert.rejects(a.next({ traceparent }), { name: "TypeError", message: /^a traceparent is 00-TRACE-SPAN-FLAGS in hexadecimal digits, not/ });
+  }
+  for (const n of [0, 1.5, "5", 5n, undefined]) {
+    for (const call of [() => client.nextN("a|", n), () => a.nextN(n), () => users.nextIds(n)]) await assert.rejects(call(), { reason: "INVALID_COUNT", message: /a whole number of at least 1 / });
+    await assert.rejects(orders.nextIds(n), { reason: "INVALID_COUNT", message: /from 1 to 10000 / });
+  }
+  assert.deepEqual(node.asked, []);
+});
+
 test("the timeout of a call goes before that of the client", async (t) => {
   const node = await Node.start(t);
   node.hold = () => true;

@@ -22,7 +22,8 @@ const {
   Failure, copyOf, closedError, aborted, invalid,
 } = require("./errors.js");
 const {
-  ASYNC_DISPOSE, SLICE, now, checkCount, checkNone, checkText, checkTime, checkSignal, integer, durationOf, within, wait, sleep, othersTurn, patience, many,
+  ASYNC_DISPOSE, SLICE, now, given, checkCount, checkNone, checkText, checkTime, checkSignal, checkTrace, integer, durationOf, within, wait, sleep,
+  othersTurn, patience, many,
 } = require("./waiting.js");
 const { Router } = require("./router.js");
 const { Tls } = require("./tls.js");
@@ -43,6 +44,7 @@ const MAX_CONNECTIONS = 1024; // A node has no more for all of an address.
 const max = (a, b) => (a > b ? a : b); // Of BigInts.
 
 function checkId(id) {
+  checkText(id, "INVALID_ID", "id");
   if (id.startsWith("/")) throw invalid("INVALID_ID", "id", "an id must not begin with /");
 }
 
@@ -69,9 +71,10 @@ class Client {
   #handles = new Map();
   #leaving = new Set(); // Handles that are closed, and have successors.
 
-  constructor(endpoints, {
-    database = "", tls, timeout = 10_000, tryTimeout = 3000, label, clusterId = "", maxConnections = 128, failFastAfter, observe, ...unknown
-  } = {}) {
+  constructor(endpoints, options) {
+    const {
+      database = "", tls, timeout = 10_000, tryTimeout = 3000, label, clusterId = "", maxConnections = 128, failFastAfter, observe, ...unknown
+    } = given(options);
     checkNone(unknown);
     checkCount(maxConnections, MAX_CONNECTIONS, "maxConnections");
     if (typeof clusterId !== "string" || !/^[!-~]{0,64}$/.test(clusterId)) throw new TypeError(`not the id of a cluster: ${clusterId}`);
@@ -99,8 +102,8 @@ class Client {
   }
 
   // What the caller leaves undefined is as if it were not there.
-  static #from({ endpoints, options }, own = {}) {
-    return new Client(endpoints, { ...options, ...Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined)) });
+  static #from({ endpoints, options }, own) {
+    return new Client(endpoints, { ...options, ...Object.fromEntries(Object.entries(given(own)).filter(([, value]) => value !== undefined)) });
   }
 
   setEndpoints(endpoints) {
@@ -112,8 +115,10 @@ class Client {
     return (await this.nextN(template, 1, options))[0];
   }
 
-  async nextN(template, n, { separator = "", claim = false, requestId, ...call } = {}) {
+  async nextN(template, n, options) {
+    const { separator = "", claim = false, requestId, ...call } = given(options);
     checkCount(n);
+    checkText(template, "INVALID_ID", "template");
     const identity = template.endsWith("|");
     const numbered = identity || template.endsWith(separator || "/");
     const semantic = !numbered && template.trim() !== "";
@@ -133,7 +138,7 @@ class Client {
     return new Identity(this, name);
   }
 
-  async *identities(prefix = "", options = {}) {
+  async *identities(prefix = "", options) {
     yield* this.#pages("ListIdentities", prefix, options, ({ identities }) => identities.map(({ name, value }) => new Answer({ name, value: BigInt(value) })));
   }
 
@@ -141,27 +146,31 @@ class Client {
     return new Series(this, name);
   }
 
-  async claim(id, { separator = "", ...call } = {}) {
+  async claim(id, options) {
+    const { separator = "", ...call } = given(options);
     checkId(id);
     await this._once("Claim", { id, separator }, call, () => undefined);
   }
 
-  async release(id, call = {}) {
-    await this._once("Release", { id }, call, () => undefined);
+  async release(id, options) {
+    await this._once("Release", { id }, options, () => undefined);
   }
 
-  async *claims(prefix = "", options = {}) {
+  async *claims(prefix = "", options) {
     yield* this.#pages("ListClaims", prefix, options, ({ ids }) => ids.map(String));
   }
 
-  hilo(tag, { separator = "", database = this.#database, firstSize = 0, ...unknown } = {}) {
+  hilo(tag, options) {
+    const { separator = "", database = this.#database, firstSize = 0, ...unknown } = given(options);
     checkNone(unknown);
     const make = () => new HiLo(this, database, { tag, separator, size: firstSize, label: this.#label });
     return this.#handle(JSON.stringify([database, tag, separator || "/"]), make);
   }
 
-  snowflake(pool, { database = this.#database, ...unknown } = {}) {
+  snowflake(pool, options) {
+    const { database = this.#database, ...unknown } = given(options);
     checkNone(unknown);
+    checkText(pool, "INVALID_NAME", "pool");
     return this.#handle(JSON.stringify([database, pool]), () => new Snowflake(this, database, pool, this.#label));
   }
 
@@ -180,8 +189,9 @@ class Client {
     return handle;
   }
 
-  async idFor(type, { database, ...call } = {}) {
-    if (!type.name) throw new TypeError("a class without a name has no tag");
+  async idFor(type, options) {
+    const { database, ...call } = given(options);
+    if (typeof type?.name !== "string" || type.name === "") throw new TypeError("a class without a name has no tag");
     return this.hilo(tagOf(type.name), { database }).nextId(call);
   }
 
@@ -206,7 +216,8 @@ class Client {
     return this.toString();
   }
 
-  async *#pages(method, prefix, { stale, ...call }, read) {
+  async *#pages(method, prefix, options, read) {
+    const { stale, ...call } = given(options);
     const request = { prefix, pageSize: 1000, consistency: consistency(stale), pageToken: "" };
     do {
       const [found, next] = await this._invoke(`IdsService/${method}`, request, call, (page) => [read(page), page.nextPageToken], { local: stale });
@@ -216,7 +227,8 @@ class Client {
   }
 
   // Makes a call that counts once. For this module only.
-  _once(method, request, { requestId, ...call }, read, { service = "IdsService", deadline = Infinity } = {}) {
+  _once(method, request, options, read, { service = "IdsService", deadline = Infinity } = {}) {
+    let { requestId, ...call } = given(options);
     const own = requestId === undefined;
     if (own) requestId = randomUUID();
     const { id, since } = typeof requestId === "string" ? { id: requestId } : requestId ?? {};
@@ -245,11 +257,13 @@ class Client {
   }
 
   // Makes a call, with what its caller says of it. For this module only.
-  _invoke(method, fields, { signal, timeout = this.#timeout, database = this.#database, traceparent, ...unknown }, read, how = {}) {
+  _invoke(method, fields, options, read, how = {}) {
+    const { signal, timeout = this.#timeout, database = this.#database, traceparent, ...unknown } = given(options);
     checkNone(unknown);
     checkText(database, "INVALID_DATABASE", "database"); // Null would be another database than the client's.
     checkTime(timeout);
     checkSignal(signal);
+    checkTrace(traceparent);
     const call = { method, request: { ...fields, database }, read, decided: !how.local, tries: 0, node: undefined, bounds: { watched: true, signal, traceparent } };
     const ended = this.#tries(call, Math.min(how.deadline ?? Infinity, now() + timeout), how);
     return channels.call.hasSubscribers ? told(call, ended) : ended;
@@ -423,22 +437,26 @@ class Identity {
     return (await this.nextN(1, options))[0].first;
   }
 
-  async nextN(n, { separator = "", ...call } = {}) {
+  async nextN(n, options) {
+    const { separator = "", ...call } = given(options);
     checkCount(n);
     return this.#client._once("NextIdentity", { name: this.#name, count: n, separator }, call, blocksOf);
   }
 
-  async get({ stale, ...call } = {}) {
+  async get(options) {
+    const { stale, ...call } = given(options);
     const request = { name: this.#name, consistency: consistency(stale) };
     return this.#client._invoke("IdsService/GetIdentity", request, call, ({ identity }) => valueOf(identity), { local: stale });
   }
 
-  async seed(value, { force = false, expected, ...call } = {}) {
+  async seed(value, options) {
+    const { force = false, expected, ...call } = given(options);
     const request = { name: this.#name, value: integer(value), force, expected: expected === undefined ? undefined : integer(expected) };
     return this.#client._once("SeedIdentity", request, call, valueOf);
   }
 
-  async delete({ forget = false, ...call } = {}) {
+  async delete(options) {
+    const { forget = false, ...call } = given(options);
     return this.#client._once("DeleteIdentity", { name: this.#name, forget }, call, valueOf);
   }
 }
@@ -454,31 +472,33 @@ class Series {
     this.#name = name;
   }
 
-  async take(keys, { values = {}, date = "", label = "", expiresIn = 0, number = 0, because = "", ...call } = {}) {
+  async take(keys, options) {
+    const { values = {}, date = "", label = "", expiresIn = 0, number = 0, because = "", ...call } = given(options);
     const entered = BigInt(integer(number)) || because ? { number: String(number), because } : {};
     return this.#numbers("TakeNumbers", { keys: listed(keys), values, date, label, expiresIn: durationOf(expiresIn), ...entered }, call);
   }
 
-  async confirm(numbers, call = {}) {
-    return this.#numbers("ConfirmNumbers", { keys: listed(numbers).map(bound) }, call);
+  async confirm(numbers, options) {
+    return this.#numbers("ConfirmNumbers", { keys: listed(numbers).map(bound) }, options);
   }
 
-  async void(numbers, reason, call = {}) {
-    return this.#numbers("VoidNumbers", { keys: listed(numbers).map(bound), reason }, call);
+  async void(numbers, reason, options) {
+    return this.#numbers("VoidNumbers", { keys: listed(numbers).map(bound), reason }, options);
   }
 
-  async release(numbers, call = {}) {
-    return this.#numbers("ReleaseNumbers", { keys: listed(numbers).map(bound) }, call);
+  async release(numbers, options) {
+    return this.#numbers("ReleaseNumbers", { keys: listed(numbers).map(bound) }, options);
   }
 
-  async find(key, { stale, ...call } = {}) {
+  async find(key, options) {
+    const { stale, ...call } = given(options);
     const request = { series: this.#name, key, consistency: consistency(stale) };
     return this.#client._invoke("SeriesService/WhoHas", request, call, ({ number }) => documentNumber(number), { local: stale });
   }
 
-  #numbers(method, request, call) {
+  #numbers(method, request, options) {
     const read = ({ numbers }) => numbers.map(documentNumber);
-    return this.#client._invoke(`SeriesService/${method}`, { series: this.#name, ...request }, call, read, { changes: true });
+    return this.#client._invoke(`SeriesService/${method}`, { series: this.#name, ...request }, options, read, { changes: true });
   }
 }
 
@@ -488,7 +508,11 @@ function listed(keys) {
 }
 
 // A key alone means whatever number it has.
-const bound = (number) => (typeof number === "string" ? { key: number } : { key: number.key, number: integer(number.number) });
+function bound(number) {
+  if (typeof number === "string") return { key: number };
+  checkText(number?.key, "INVALID_SERIES", "keys");
+  return { key: number.key, number: integer(number.number) };
+}
 
 const timeOf = (text) => (text ? new Date(text) : undefined);
 

@@ -6,7 +6,7 @@ const { X509Certificate } = require("node:crypto");
 const { readFileSync } = require("node:fs");
 const { createSecureContext } = require("node:tls");
 const { isDeepStrictEqual } = require("node:util");
-const { checkNone, now } = require("./waiting.js");
+const { checkNone, given, now } = require("./waiting.js");
 
 const LOOK_AGAIN = 1000; // Milliseconds.
 const FILES = ["ca", "cert", "key"];
@@ -39,8 +39,7 @@ class Tls {
   #warned;
 
   constructor(options) {
-    if (typeof options !== "object" || options === null) throw new TypeError(`tls is an object, not ${options}`);
-    const { ca, cert, key, pfx, passphrase, servername, minVersion, ciphers, rejectUnauthorized, ...unknown } = options;
+    const { ca, cert, key, pfx, passphrase, servername, minVersion, ciphers, rejectUnauthorized, ...unknown } = given(options);
     checkNone(unknown);
     this.#options = options;
     this.#read();

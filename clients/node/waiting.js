@@ -9,7 +9,14 @@ const SLICE = 5000; // Ids that are made before others get their turn: about a m
 const now = () => performance.now();
 
 function checkCount(n, most = Infinity, name = "count") {
-  if (!Number.isSafeInteger(n) || n < 1 || n > most) throw invalid("INVALID_COUNT", name, `it must be a whole number from 1 to ${most}`);
+  if (Number.isSafeInteger(n) && n >= 1 && n <= most) return;
+  throw invalid("INVALID_COUNT", name, `it must be a whole number ${most === Infinity ? "of at least 1" : `from 1 to ${most}`}`);
+}
+
+// The options of a caller, which may be left out.
+function given(options = {}) {
+  if (typeof options === "object" && options !== null) return options;
+  throw new TypeError(`options are an object, not ${options}`);
 }
 
 // Refuses options that a call does not have: one that is misspelt would do nothing.
@@ -43,6 +50,11 @@ function checkTime(time) {
 
 function checkSignal(signal) {
   if (signal && typeof signal.addEventListener !== "function") throw new TypeError(`a signal is an AbortSignal, not ${signal}`);
+}
+
+function checkTrace(parent) {
+  if (parent === undefined || /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(parent)) return;
+  throw new TypeError(`a traceparent is 00-TRACE-SPAN-FLAGS in hexadecimal digits, not ${parent}`);
 }
 
 // The callers of each signal that are to be woken. A listener for each would be one of thousands: Node warns of more than ten.
@@ -146,7 +158,8 @@ const sleep = (time, signal) => within(new Promise(() => {}), time, signal);
 const othersTurn = () => new Promise(setImmediate);
 
 // Until when a caller waits for a number. One that does not say waits for the fetch.
-function patience({ signal, timeout, ...unknown } = {}) {
+function patience(options) {
+  const { signal, timeout, ...unknown } = given(options);
   checkNone(unknown);
   checkSignal(signal);
   if (timeout === undefined) return { signal, deadline: Infinity };
@@ -171,6 +184,6 @@ async function many(n, options, take) {
 }
 
 module.exports = {
-  ASYNC_DISPOSE, SLICE, now, checkCount, checkNone, checkText, checkTime, checkSignal, integer, durationOf, onAbort, within, wait, sleep, othersTurn, patience, many,
-  Places,
+  ASYNC_DISPOSE, SLICE, now, given, checkCount, checkNone, checkText, checkTime, checkSignal, checkTrace, integer, durationOf, onAbort, within, wait, sleep,
+  othersTurn, patience, many, Places,
 };
