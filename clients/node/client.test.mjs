@@ -578,6 +578,7 @@ test("a client that is dropped without close is a warning, and its sockets are c
     process.on("warning", ({ name, message }) => { console.log(name, message); clearInterval(collecting); });
     const use = async (close) => { const client = new Client([process.argv[2]]); await client.hilo("users").nextId(); if (close) await client.close(); };
     let collecting;
+    for (let i = 0; i < 100; i++) new Client(["a:1"]).hilo("users"); // They never called.
     use(true).then(() => use(false)).then(() => { collecting = setInterval(gc, 10); });`;
   const { stdout } = await run(process.execPath, ["--expose-gc", "-e", program, require.resolve("idnode"), node.address]);
   assert.equal(stdout, `IdnodeWarning a client was dropped without close, and unused numbers of it are lost: ${node.address}; ${node.address} leads; open\n`);

@@ -20,9 +20,9 @@ function teller(observe) {
   };
 }
 
-// Ends what a client leaves behind that is collected before it was closed.
+// Ends what a client leaves behind that is collected before it was closed. One that no node has answered has no numbers.
 const dropped = new FinalizationRegistry((router) => {
-  process.emitWarning(`a client was dropped without close, and unused numbers of it are lost: ${router}`, "IdnodeWarning");
+  if (router.newest) process.emitWarning(`a client was dropped without close, and unused numbers of it are lost: ${router}`, "IdnodeWarning");
   router.close();
 });
 
