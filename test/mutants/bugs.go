@@ -167,6 +167,7 @@ var bugs = []bug{
 	{name: "snapshot-progress-untold", others: test("cluster/transport", "TestASnapshotTakesAsLongAsItMoves")},
 	{name: "catch-up-forgotten", others: test(simulation, "TestANodeBehindASlowLinkJoins")},
 	{name: "vote-without-replication", others: test("cluster/leader", "TestReconcileVoteWithoutReplication")},
+	{name: "leader-asks-itself", others: test("cluster/leader", "TestReconcileOwnDemotionTakenBack")},
 	// They cost time alone.
 	{name: "former-process-kept", others: test(simulation, "TestALostLeaderIsReplacedAfterAMemberRestarted")},
 	{name: "calls-hide-a-lost-leader", others: test("cluster/transport", "TestCallsHideNoLostLeader")},
