@@ -118,9 +118,12 @@ func updates(on clause.OnConflict, f *schema.Field) bool {
 	return on.UpdateAll || slices.ContainsFunc(on.DoUpdates, func(a clause.Assignment) bool { return a.Column.Name == f.DBName })
 }
 
-// lookAt begins a query of a statement's table, with its deleted rows.
+// lookAt begins a query of a statement's table, with its deleted rows. gorm.io/plugin/dbresolver sends it to the
+// database that is written.
 func lookAt(s *gorm.Statement) *gorm.DB {
-	look := s.DB.Session(&gorm.Session{NewDB: true, SkipHooks: true}).Unscoped().Table(s.Table)
+	const using = "gorm:db_resolver:using"
+	look := s.DB.Session(&gorm.Session{NewDB: true, SkipHooks: true}).Unscoped().Table(s.Table).Set("gorm:db_resolver:write", struct{}{})
+	look.Statement.Clauses[using] = s.Clauses[using]
 	if s.TableExpr != nil && s.Dialector.Name() != "sqlite" { // It has the schema too, which SQLite's INSERT drops.
 		look.Statement.TableExpr = s.TableExpr
 	}
