@@ -100,6 +100,14 @@ func (f *filling) guard(db *gorm.DB) error {
 	return nil
 }
 
+// loses reports whether an INSERT replaces rows, or leaves new ones out, without ON CONFLICT.
+func loses(s *gorm.Statement) bool {
+	c := s.Clauses["INSERT"]
+	insert, _ := c.Expression.(clause.Insert)
+	modifier := strings.ToUpper(insert.Modifier)
+	return c.Name != "" && c.Name != "INSERT" || strings.Contains(modifier, "REPLACE") || strings.Contains(modifier, "IGNORE")
+}
+
 // onlyOfKey reports whether the conflict can be one of the primary key alone. MySQL takes any.
 func onlyOfKey(s *gorm.Statement, on clause.OnConflict) bool {
 	key := slices.Sorted(slices.Values(s.Schema.PrimaryFieldDBNames))

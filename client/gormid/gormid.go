@@ -107,6 +107,9 @@ func (p Plugin) fillField(db *gorm.DB, t target, f *filling) error {
 	if stored, named := columns[t.field.DBName]; named && !stored || !named && restricted {
 		return errors.New("the field is empty, and Select or Omit leaves it out: its row would have no id")
 	}
+	if loses(db.Statement) {
+		return errors.New("the field is empty, and this INSERT could replace the row that has the new id, or insert none: use clause.OnConflict")
+	}
 	ids, err := p.take(ctx, t, len(empty))
 	if err != nil {
 		return err

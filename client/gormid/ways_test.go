@@ -224,6 +224,43 @@ func TestEmptyFieldsOfOldRows(t *testing.T) {
 	}
 }
 
+// inserts is an INSERT clause of another name.
+type inserts struct{ clause.Insert }
+
+func (inserts) MergeClause(c *clause.Clause) { c.Name, c.Expression = "REPLACE", clause.Insert{} }
+
+// hint is as one of gorm.io/hints, which gives the clause no name.
+type hint struct{ clause.Expr }
+
+func (h hint) ModifyStatement(s *gorm.Statement) {
+	c := s.Clauses["INSERT"]
+	c.AfterNameExpression = h
+	s.Clauses["INSERT"] = c
+}
+
+// TestModifiers: an INSERT that could lose a row is refused where a field is empty, and takes no id.
+func TestModifiers(t *testing.T) {
+	db := inMemory(t, &Invoice{})
+	delete(db.ClauseBuilders, "INSERT") // SQLite's drops the name.
+	first := Invoice{}
+	if err := db.Create(&first).Error; err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []clause.Expression{clause.Insert{Modifier: "OR REPLACE"}, clause.Insert{Modifier: "or ignore"}, inserts{}} {
+		invoice := Invoice{}
+		if err := db.Clauses(c).Create(&invoice).Error; err == nil || invoice.ID != "" {
+			t.Errorf("%+v: %+v, %v", c, invoice, err)
+		}
+		if err := db.Clauses(c).Create(&Invoice{ID: "mine", Number: 7_000}).Error; err != nil {
+			t.Errorf("%+v without an empty field: %v", c, err)
+		}
+	}
+	next := Invoice{}
+	if err := db.Clauses(hint{clause.Expr{SQL: "OR ABORT"}}).Create(&next).Error; err != nil || next.Number != first.Number+1 {
+		t.Error(next, err)
+	}
+}
+
 type (
 	name   string
 	number int32
