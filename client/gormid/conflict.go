@@ -1,6 +1,7 @@
 package gormid
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -19,7 +20,9 @@ const fillingKey = "idnode:filling"
 type filling struct {
 	targets []target
 	rows    []row
-	filled  []filled
+	// again are those of the same pointers, or maps, as rows.
+	again  []row
+	filled []filled
 	// unsure are the rows of which the database may have another, or none.
 	unsure []row
 }
@@ -40,6 +43,28 @@ func (f *filling) rowsWith(field *schema.Field) (rows []row) {
 		}
 	}
 	return rows
+}
+
+// once returns an error if a row comes again and the database could take it twice, with one id.
+func (f *filling) once(db *gorm.DB, t target) error {
+	if len(f.again) == 0 {
+		return nil
+	}
+	indexes, err := uniquesOf(db)
+	if err != nil || slices.ContainsFunc(f.targets, func(t target) bool { return isUnique(indexes, t.field) }) {
+		return err
+	}
+	key := db.Statement.Schema.PrimaryFields
+	for _, r := range f.again {
+		gets := func(k *schema.Field) bool { // The database gives it.
+			fills := slices.ContainsFunc(f.targets, func(t target) bool { return t.field == k })
+			return !fills && k.HasDefaultValue && isEmpty(r.value(db.Statement.Context, k))
+		}
+		if isEmpty(r.value(db.Statement.Context, t.field)) && (len(key) == 0 || slices.ContainsFunc(key, gets)) {
+			return errors.New("a row comes twice, and would be stored twice with one id")
+		}
+	}
+	return nil
 }
 
 // places are those of rows in their statement.
@@ -165,15 +190,17 @@ func uniquesOf(db *gorm.DB) ([][]*schema.Field, error) {
 	return all, nil
 }
 
+func isUnique(indexes [][]*schema.Field, f *schema.Field) bool {
+	return f.Unique || slices.ContainsFunc(indexes, func(index []*schema.Field) bool { return len(index) == 1 && index[0] == f })
+}
+
 // free returns an error if a row, though it is deleted softly, has one of the new ids of a unique field.
 func free(db *gorm.DB, t target, rows []row, onKey bool) error {
 	indexes, err := uniquesOf(db)
 	if err != nil {
 		return err
 	}
-	indexes = slices.DeleteFunc(slices.Clone(indexes), func(index []*schema.Field) bool { return !slices.Contains(index, t.field) })
-	alone := slices.ContainsFunc(indexes, func(index []*schema.Field) bool { return len(index) == 1 })
-	if alone || t.field.PrimaryKey || t.field.Unique {
+	if t.field.PrimaryKey || isUnique(indexes, t.field) {
 		for some := range slices.Chunk(rows, 500) {
 			if err := none(t, lookAt(db.Statement).Where(valuesOf(db.Statement, t.field, some))); err != nil {
 				return err
@@ -181,7 +208,7 @@ func free(db *gorm.DB, t target, rows []row, onKey bool) error {
 		}
 	}
 	for _, index := range indexes {
-		if onKey || len(index) == 1 { // Another unique index is an error of the database.
+		if onKey || len(index) == 1 || !slices.Contains(index, t.field) { // Another unique index is an error of the database.
 			continue
 		}
 		for _, r := range rows {

@@ -81,7 +81,8 @@ func (p Plugin) fill(db *gorm.DB) error {
 	if err != nil || len(targets) == 0 {
 		return err
 	}
-	f := &filling{targets: targets, rows: rowsOf(db.Statement)}
+	f := &filling{targets: targets}
+	f.rows, f.again = distinct(rowsOf(db.Statement))
 	db.InstanceSet(fillingKey, f)
 	for _, t := range targets {
 		if err := p.fillField(db, t, f); err != nil {
@@ -103,18 +104,17 @@ func (p Plugin) fillField(db *gorm.DB, t target, f *filling) error {
 	if len(empty) == 0 {
 		return nil
 	}
-	columns, restricted := db.Statement.SelectAndOmitColumns(true, false)
-	if stored, named := columns[t.field.DBName]; named && !stored || !named && restricted {
-		return errors.New("the field is empty, and Select or Omit leaves it out: its row would have no id")
-	}
-	if loses(db.Statement) {
-		return errors.New("the field is empty, and this INSERT could replace the row that has the new id, or insert none: use clause.OnConflict")
+	if err := f.fillable(db.Statement, t); err != nil {
+		return err
 	}
 	ids, err := p.take(ctx, t, len(empty))
 	if err != nil {
 		return err
 	}
 	for i, r := range empty {
+		if !isEmpty(r.value(ctx, t.field)) {
+			return errors.New("two rows have the field from one embedded struct, and would have one id")
+		}
 		undo, err := r.set(ctx, t, ids[i])
 		if err != nil {
 			return err
@@ -122,6 +122,18 @@ func (p Plugin) fillField(db *gorm.DB, t target, f *filling) error {
 		f.filled = append(f.filled, filled{r, t, undo})
 	}
 	return nil
+}
+
+// fillable returns why a field that is empty cannot be filled.
+func (f *filling) fillable(s *gorm.Statement, t target) error {
+	columns, restricted := s.SelectAndOmitColumns(true, false)
+	if stored, named := columns[t.field.DBName]; named && !stored || !named && restricted {
+		return errors.New("the field is empty, and Select or Omit leaves it out: its row would have no id")
+	}
+	if loses(s) {
+		return errors.New("the field is empty, and this INSERT could replace the row that has the new id, or insert none: use clause.OnConflict")
+	}
+	return f.once(s.DB, t)
 }
 
 // keep leaves the columns of empty fields out of an update by a struct: Save writes all columns, and would

@@ -50,6 +50,26 @@ func mappedRows(dest []map[string]any) (rows []row) {
 	return rows
 }
 
+// distinct parts rows from those of a pointer, or of a map, that came before.
+func distinct(all []row) (rows, again []row) {
+	seen := make(map[any]bool)
+	for _, r := range all {
+		place := any(r.at)
+		if r.mapped != nil {
+			place = reflect.ValueOf(r.mapped).Pointer()
+		} else if r.of.CanAddr() {
+			place = r.of.Addr().Interface()
+		}
+		if seen[place] {
+			again = append(again, r)
+		} else {
+			rows = append(rows, r)
+		}
+		seen[place] = true
+	}
+	return rows, again
+}
+
 // structOf returns the struct by which an update is made, if it is one of the model.
 func structOf(s *gorm.Statement) (row, bool) {
 	of := reflect.ValueOf(s.Dest)
