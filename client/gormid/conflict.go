@@ -23,6 +23,8 @@ type filling struct {
 	// again are those of the same pointers, or maps, as rows.
 	again  []row
 	filled []filled
+	// nested means that the rows are those of an association.
+	nested bool
 	// unsure are the rows of which the database may have another, or none.
 	unsure []row
 }
@@ -326,12 +328,24 @@ func settle(db *gorm.DB) error {
 	}
 	for i, one := range slices.Backward(open) {
 		if !found[i].of.IsValid() {
+			if f.nested || hasDependents(s, one.row) {
+				return fmt.Errorf("%s: another row has a unique value of this one, which is not stored: nothing can refer to it", one.target)
+			}
 			one.undo()
 		} else if !one.target.field.PrimaryKey {
 			one.row.copy(s.Context, one.target.field, found[i])
 		}
 	}
 	return nil
+}
+
+// hasDependents reports whether rows are stored after a row that refer to it.
+func hasDependents(s *gorm.Statement, r row) bool {
+	rels := slices.Concat(s.Schema.Relationships.HasOne, s.Schema.Relationships.HasMany, s.Schema.Relationships.Many2Many)
+	return r.of.IsValid() && slices.ContainsFunc(rels, func(rel *schema.Relationship) bool {
+		v := reflect.Indirect(r.value(s.Context, rel.Field))
+		return stores(s, rel.Name) && v.IsValid() && (v.Kind() != reflect.Slice || v.Len() > 0)
+	})
 }
 
 // storedOf returns what the database has of rows, by their keys.

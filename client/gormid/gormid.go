@@ -81,7 +81,8 @@ func (p Plugin) fill(db *gorm.DB) error {
 	if err != nil || len(targets) == 0 {
 		return err
 	}
-	f := &filling{targets: targets}
+	_, nested := db.Get("gorm:saved_association_map")
+	f := &filling{targets: targets, nested: nested}
 	f.rows, f.again = distinct(rowsOf(db.Statement))
 	db.InstanceSet(fillingKey, f)
 	for _, t := range targets {
@@ -126,14 +127,23 @@ func (p Plugin) fillField(db *gorm.DB, t target, f *filling) error {
 
 // fillable returns why a field that is empty cannot be filled.
 func (f *filling) fillable(s *gorm.Statement, t target) error {
-	columns, restricted := s.SelectAndOmitColumns(true, false)
-	if stored, named := columns[t.field.DBName]; named && !stored || !named && restricted {
+	if t.copied {
+		return errors.New("a row that is joined has no id: it is not stored")
+	}
+	if !stores(s, t.field.DBName) {
 		return errors.New("the field is empty, and Select or Omit leaves it out: its row would have no id")
 	}
 	if loses(s) {
 		return errors.New("the field is empty, and this INSERT could replace the row that has the new id, or insert none: use clause.OnConflict")
 	}
 	return f.once(s.DB, t)
+}
+
+// stores reports whether Select and Omit leave a column, or an association, in a Create.
+func stores(s *gorm.Statement, name string) bool {
+	columns, restricted := s.SelectAndOmitColumns(true, false)
+	stored, named := columns[name]
+	return stored || !named && !restricted
 }
 
 // keep leaves the columns of empty fields out of an update by a struct: Save writes all columns, and would

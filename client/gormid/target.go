@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,6 +21,8 @@ type target struct {
 	kind, name string
 	// text means that the field gets the whole id, and not the number alone.
 	text bool
+	// copied means that the field is one of a join table, into which GORM copies the tag of a key.
+	copied bool
 }
 
 func (t target) String() string { return t.field.Schema.Name + "." + t.field.Name }
@@ -37,7 +40,7 @@ func targetsOf(s *schema.Schema) (targets []target, err error) {
 		if !ok {
 			continue
 		}
-		t := target{field: field}
+		t := target{field: field, copied: isCopied(field)}
 		t.kind, t.name, _ = strings.Cut(source, ":")
 		switch {
 		case t.kind != "hilo" && t.kind != "identity" && t.kind != "snowflake" || t.name == "":
@@ -55,6 +58,20 @@ func targetsOf(s *schema.Schema) (targets []target, err error) {
 		targets = append(targets, t)
 	}
 	return targets, nil
+}
+
+// isCopied reports whether a field is one of a table that GORM has made of a many2many.
+func isCopied(f *schema.Field) bool {
+	relations := &f.Schema.Relationships
+	relations.Mux.RLock() // The schema of another model may add one.
+	defer relations.Mux.RUnlock()
+	for _, rel := range relations.Relations {
+		refers := func(r *schema.Reference) bool { return r.ForeignKey == f }
+		if rel.Type == schema.BelongsTo && slices.ContainsFunc(rel.References, refers) && rel.Field.Schema != f.Schema {
+			return true
+		}
+	}
+	return false
 }
 
 // takesText reports whether a type, which is no pointer, takes a text or an integer.
