@@ -226,10 +226,16 @@ func free(db *gorm.DB, t target, rows []row, onKey bool) error {
 func freePair(db *gorm.DB, t target, index []*schema.Field, r row) error {
 	look := lookAt(db.Statement)
 	for _, f := range index {
-		if isEmpty(r.value(db.Statement.Context, f)) {
+		_, deletes := reflect.New(f.IndirectFieldType).Interface().(schema.DeleteClausesInterface)
+		plain := slices.Contains([]string{"", "0", "NULL"}, strings.ToUpper(f.DefaultValue))
+		switch {
+		case !isEmpty(r.value(db.Statement.Context, f)):
+			look = look.Where(valuesOf(db.Statement, f, []row{r}))
+		case deletes && plain: // NULL or 0: the row is not deleted.
+			look = look.Where(clause.Eq{Column: clause.Column{Name: f.DBName}, Value: reflect.Zero(f.IndirectFieldType).Interface()})
+		default:
 			return fmt.Errorf("%s: with this ON CONFLICT %s, which is in the same unique index, must have a value", t, f.Name)
 		}
-		look = look.Where(valuesOf(db.Statement, f, []row{r}))
 	}
 	return none(t, look)
 }
