@@ -29,8 +29,9 @@ import (
 
 // Plugin fills the fields: db.Use(gormid.Plugin{Client: c}). A field that is empty, which is its zero
 // value or a pointer to one, gets an id; another keeps its value. The rows of one Create get their ids
-// together, before its transaction begins; the statement's context bounds the call. Create fails with
-// the error of the client, and inserts nothing. After any error the fields are as empty as before.
+// together, before its transaction begins; those of associations and of CreateInBatches are taken inside
+// of it. The statement's context bounds the calls. Create fails with the error of the client, and inserts
+// nothing. After any error the fields of its rows are as empty as before.
 //
 // An id that a row has already is an error, whatever ON CONFLICT says, and an update leaves the column
 // of an empty field as it is.
