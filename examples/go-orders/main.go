@@ -94,7 +94,7 @@ func routes(db *gorm.DB) http.Handler {
 			return
 		}
 		o.ID, o.Number = "", 0 // They are idnode's to give.
-		if err := db.WithContext(r.Context()).Create(&o).Error; err != nil {
+		if err := create(db.WithContext(r.Context()), &o); err != nil {
 			fail(w, err)
 			return
 		}
@@ -111,6 +111,25 @@ func routes(db *gorm.DB) http.Handler {
 	return mux
 }
 
+// errTaken is the error where another order has the id or the number, such as one that was imported.
+var errTaken = errors.New("another order has the number")
+
+// create stores an order. gorm.ErrDuplicatedKey means that its ref has one.
+func create(db *gorm.DB, o *Order) error {
+	err := db.Create(o).Error
+	if !errors.Is(err, gorm.ErrDuplicatedKey) {
+		return err
+	}
+	var stored int64
+	if err := db.Model(&Order{}).Where("ref = ?", o.Ref).Count(&stored).Error; err != nil {
+		return err
+	}
+	if stored == 0 {
+		return errTaken
+	}
+	return err
+}
+
 func answer(w http.ResponseWriter, code int, o Order) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
@@ -125,6 +144,9 @@ func fail(w http.ResponseWriter, err error) {
 		http.Error(w, "there is no such order", http.StatusNotFound)
 	case errors.Is(err, gorm.ErrDuplicatedKey):
 		http.Error(w, "the ref has an order: get it", http.StatusConflict)
+	case errors.Is(err, errTaken): // The next try gets the next number.
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "another order has the number: send it again", http.StatusServiceUnavailable)
 	case errors.As(err, &failed): // Nothing is stored; at most a number stays unused.
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "no number can be had now", http.StatusServiceUnavailable)

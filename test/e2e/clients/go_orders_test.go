@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idnode/idnode/client"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/tier"
 )
@@ -137,5 +138,37 @@ func TestGoOrders(t *testing.T) {
 	defer hung.Stop()
 	if err := s.cmd.Wait(); err != nil {
 		t.Errorf("the service ended with %v", err)
+	}
+}
+
+// TestGoOrdersTakenNumbers: a number that an order has already is not said to be an order of the ref.
+func TestGoOrdersTakenNumbers(t *testing.T) {
+	tier.Long(t)
+	endpoints := []string{harness.StartCluster(t, harness.Config{Size: 1, Direct: true}).Nodes[0].GRPC}
+	c, err := client.New(t.Context(), client.Config{Endpoints: endpoints})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(t.Context())
+	s := startGoService(t, endpoints)
+	for i, want := range []struct {
+		ref         string
+		post, found int
+	}{
+		{"first", http.StatusCreated, http.StatusOK},
+		{"second", http.StatusServiceUnavailable, http.StatusNotFound},
+		{"second", http.StatusCreated, http.StatusOK},
+		{"second", http.StatusConflict, http.StatusOK},
+	} {
+		if i == 1 { // The numbers begin at 1 again.
+			if _, err := c.Identity("orders").Delete(t.Context(), client.WithForget()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		post, _, err := s.ask("/orders", fmt.Sprintf(`{"ref":%q,"text":"pears"}`, want.ref))
+		found, _, failed := s.ask("/orders/"+want.ref, "")
+		if err != nil || failed != nil || post != want.post || found != want.found {
+			t.Errorf("%d: the answers are %d and %d in place of %+v: %v, %v", i, post, found, want, err, failed)
+		}
 	}
 }
