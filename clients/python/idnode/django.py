@@ -45,6 +45,8 @@ class _Filled:
             _sources.check(import_string(self._source))
         except (ImportError, TypeError, AttributeError) as error:
             found.append(checks.Error(f"{self._source!r} is no source of ids: {error}", obj=self, id="idnode.E001"))
+        if cast(Any, self).default not in (models.NOT_PROVIDED, None):
+            found.append(checks.Error("a field with a default takes no id", obj=self, id="idnode.E002"))
         return found
 
     def contribute_to_class(self, model: Any, name: str, **options: Any) -> None:
@@ -63,11 +65,24 @@ class _Filled:
     def fill(self, instances: Iterable[models.Model]) -> int:
         """Fills the field where it is empty, by one call, and returns how often it was."""
         empty = self.empty(instances)
+        if len({id(instance) for instance in empty}) < len(empty):
+            raise ValueError(f"one object is to be stored twice, and has one {cast(Any, self).name}")
         if empty:
             taken = _sources.take(import_string(self._source), len(empty), isinstance(self, models.IntegerField))
             for instance, value in zip(empty, taken):
                 setattr(instance, self.attname, value)  # type: ignore[attr-defined]
         return len(empty)
+
+    def keep(self, instance: models.Model, fills: bool, rows: Any) -> None:
+        """Gives an object without an id that of its row, or a new one if there is no row. Without fills, a row must not lose its id."""
+        field = cast(Any, self)
+        ids = list(rows.values_list(field.attname, flat=True))
+        if fills and ids:
+            setattr(instance, field.attname, ids[0])
+        elif fills:
+            self.fill([instance])
+        elif ids and ids[0] is not None:
+            raise ValueError(f"{field} of a stored object becomes None")
 
 
 class IdField(_Filled, models.CharField):  # type: ignore[misc]
@@ -91,10 +106,12 @@ def _inserts(save_table: Callable[..., bool]) -> Callable[..., bool]:
         self: Any, raw: bool = False, cls: Any = None, force_insert: bool = False, force_update: bool = False, using: Any = None,
         update_fields: Any = None,
     ) -> bool:
-        meta = (cls or type(self))._meta
-        for field in meta.local_concrete_fields if raw and self._state.adding else ():
-            if isinstance(field, _Filled) and not field.primary_key:  # type: ignore[attr-defined]
-                field.fill([self])
+        meta, fills = (cls or type(self))._meta, raw and self._state.adding
+        for field in meta.local_concrete_fields:
+            written = not field.primary_key and (not update_fields or field.name in update_fields)
+            if isinstance(field, _Filled) and written and (fills or cast(Any, field).null) and field.empty([self]):
+                rows, stored = meta.model._base_manager.using(using), self._get_pk_val(meta)
+                field.keep(self, fills, rows.none() if force_insert or stored is None else rows.filter(pk=stored))
         key = meta.pk
         if isinstance(key, _Filled) and not force_update and not update_fields:
             new = key.fill([self])
@@ -107,10 +124,13 @@ def _fills(bulk_create: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(bulk_create)
     def create(self: Any, objs: Iterable[Any], batch_size: Any = None, ignore_conflicts: bool = False, *args: Any, **options: Any) -> Any:
         objs = list(objs)
-        updates = options.get("update_conflicts") or args[:1] == (True,)
+        given = {**dict(zip(("update_conflicts", "update_fields", "unique_fields"), args)), **options}
+        target = given.get("unique_fields")
         fields = [field for field in self.model._meta.concrete_fields if isinstance(field, _Filled)]
         for field in fields:  # Before any is filled: a second call would pass.
-            if updates and cast(Any, field).unique and field.empty(objs):
+            # MySQL updates the row that has any value of a unique column, and takes no target.
+            changes = not target or cast(Any, field).unique or not {cast(Any, field).name, cast(Any, field).column}.isdisjoint(target)
+            if given.get("update_conflicts") and changes and field.empty(objs):
                 raise ValueError(f"with update_conflicts an id that is taken would change a row: give {cast(Any, field).name} a value")
         for field in fields:
             field.fill(objs)

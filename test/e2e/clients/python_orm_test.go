@@ -106,14 +106,22 @@ nested: refused right with 1 updates
 again: refused right with 1 updates
 bulk_create of 500: 500 True
 of a parent: 1000
+upserts of another column: passed
 a copy with its number: refused
 a number that becomes None: IntegrityError
 bulk_update of what has no id: ValueError
 save with force_update: ValueError
 bulk_create that updates: ValueError
 the same again: ValueError
+of one of two columns: ValueError
+of what is not said: ValueError
+one object twice: ValueError
+a number that may be None, and becomes it: ValueError
 the same by position: ValueError
 a number of a fixture: True
+fixtures with keys: True [True, True, False, True, True, False]
+what has no number: None
+as a default: idnode.E002
 a child of a stored parent: parent
 snowflake: 3 True
 users
@@ -127,8 +135,8 @@ idnode.django.NumberField(blank=True, editable=False, source='__main__.orders', 
 	if got != want {
 		t.Errorf("the ways ended with\n%s\nwant\n%s", got, want)
 	}
-	if calls := g.called("NextIdentity"); calls != 3 {
-		t.Errorf("%d calls for two portions of 500 numbers, and one", calls)
+	if calls := g.called("NextIdentity"); calls != 7 {
+		t.Errorf("%d calls for two portions of 500 numbers, and five", calls)
 	}
 }
 
