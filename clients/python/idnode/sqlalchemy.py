@@ -56,7 +56,11 @@ def fill(session: Any, attribute: Any, source: Source) -> None:
         session: A session, a sessionmaker or a class of sessions, also of AsyncSession.
     """
     _sources.check(source, asyncio=True)
-    name, column = attribute.key, class_mapper(attribute.class_, configure=False).columns[attribute.key]
+    mapped = isinstance(attribute, attributes.QueryableAttribute)
+    column = class_mapper(attribute.class_, configure=False).columns.get(attribute.key) if mapped else None
+    if column is None:
+        raise TypeError(f"an attribute is that of a column of a mapped class, as Order.number, not {attribute!r}")
+    name = attribute.key
     _is_integer(column)
     if column.default is None:  # For bulk_save_objects and insert(), which no flush sees.
         column.default = column_default(source)
@@ -91,10 +95,24 @@ def _refuse_updates(statement: Any, column: Any) -> None:
     """Refuses to take an id where a row that has it already would be changed."""
     conflict = getattr(statement, "_post_values_clause", None)
     updates = hasattr(conflict, "update_values_to_set") or hasattr(conflict, "update")
-    targets = [getattr(target, "name", target) for target in getattr(conflict, "inferred_target_elements", None) or [column.name]]
     replaces = any("REPLACE" in str(prefix).upper() for prefix, _ in getattr(statement, "_prefixes", ()))
-    if replaces or updates and column.name in targets:
+    others = {_folded(other) for other in column.table.columns} - {_folded(column)}
+    if replaces or updates and not others.issuperset(map(_folded, _targets(conflict, column.table) or [column])):
         raise ValueError(f"an id that is taken would change a row: give {column} a value")
+
+
+def _targets(conflict: Any, table: Any) -> list[Any]:
+    """The columns, or expressions, whose conflict changes a row; empty if they are not known."""
+    name = getattr(conflict, "constraint_target", None)
+    for found in [*table.constraints, *table.indexes] if name else ():
+        columns = list(getattr(found, "expressions", found.columns))
+        if name in (found.name, f"{table.name}_{'_'.join(map(_folded, columns))}_key"):  # As PostgreSQL names a unique column.
+            return columns
+    return list(getattr(conflict, "inferred_target_elements", None) or ())
+
+
+def _folded(target: Any) -> str:
+    return str(getattr(target, "name", target)).strip('"').lower()
 
 
 def _take(source: Source, n: int, column: Any) -> list[Any]:

@@ -162,6 +162,26 @@ many: 500
 snowflake: [3, 3, 3] [3, 3, 3]
 a number that becomes None: ValueError
 an upsert of MySQL: ValueError
+an upsert by number: ValueError
+an upsert by NUMBER: ValueError
+an upsert by number: ValueError
+an upsert by "number": ValueError
+an upsert by lower(orders.ext): ValueError
+an upsert by ext passed
+an upsert by Order.ext passed
+an upsert by EXT passed
+an upsert by any: ValueError
+an upsert by constraint both: ValueError
+an upsert by constraint orders_number_key: ValueError
+an upsert by constraint folded: ValueError
+an upsert by constraint unknown: ValueError
+an upsert by constraint once passed
+an upsert by constraint orders_ext_key passed
+one object twice: 2
+no attribute of a column: TypeError
+no attribute of a column: TypeError
+no attribute of a column: TypeError
+no attribute of a column: TypeError
 a source that is none: TypeError
 a class as a source: TypeError
 a column of Float: TypeError

@@ -8,8 +8,10 @@ from types import SimpleNamespace
 import idnode
 import idnode.aio
 from idnode.sqlalchemy import column_default, fill
-from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKey, Integer, String, create_engine, insert, select, text
-from sqlalchemy.dialects import mysql, sqlite
+from sqlalchemy import (
+    BigInteger, Boolean, Column, Float, ForeignKey, Index, Integer, String, UniqueConstraint, create_engine, func, insert, select, text,
+)
+from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.exc import IntegrityError, StatementError
 from sqlalchemy.ext.asyncio import AsyncSession, async_scoped_session, create_async_engine
 from sqlalchemy.orm import declarative_base, relationship, sessionmaker
@@ -30,8 +32,10 @@ class Order(Base):
     id = Column(Integer, primary_key=True)
     number = Column(BigInteger, unique=True)
     name = Column(String)
+    ext = Column(String, unique=True)
     user_id = Column(ForeignKey(User.id))
     user = relationship(User)
+    __table_args__ = (UniqueConstraint("ext", "name", name="once"), UniqueConstraint("ext", "number", name="both"))
 
 
 class Flake(Base):
@@ -113,6 +117,16 @@ def store(way, kind, taken):
         return ended + ("" if imported == taken and not empty else " and wrong rows")
 
 
+Index("folded", func.lower(Order.number))
+
+
+def number_upsert(dialect, **target):
+    """An upsert of an order, as far as its number is taken."""
+    statement = dialect.insert(Order).values(name="a").on_conflict_do_update(set_={"name": "b"}, **target)
+    column = Order.__table__.c.number
+    column.default.arg(SimpleNamespace(current_column=column, compiled=SimpleNamespace(statement=statement)))
+
+
 def refused(what, call):
     try:
         call()
@@ -142,6 +156,17 @@ with client:
         upsert = mysql.insert(User).values(name="a").on_duplicate_key_update(name="b")
         context = SimpleNamespace(current_column=User.__table__.c.id, compiled=SimpleNamespace(statement=upsert))
         refused("an upsert of MySQL", lambda: column_default(users).arg(context))
+    for target in "number", "NUMBER", text("number"), text('"number"'), func.lower(Order.ext), "ext", Order.ext, text("EXT"):
+        refused(f"an upsert by {target}", lambda: number_upsert(sqlite, index_elements=[target]))
+    refused("an upsert by any", lambda: number_upsert(sqlite))
+    for name in "both", "orders_number_key", "folded", "unknown", "once", "orders_ext_key":
+        refused(f"an upsert by constraint {name}", lambda: number_upsert(postgresql, constraint=name))
+    with Session() as session:
+        twice = Order(name="twice")
+        session.bulk_save_objects([twice, twice])
+        print("one object twice:", len({number for number, in session.query(Order.number).filter(Order.name == "twice")}))
+    for attribute in "number", Order.__table__.c.number, Order, Order.user:
+        refused("no attribute of a column", lambda: fill(Session, attribute, orders))
     refused("a source that is none", lambda: column_default(7))
     refused("a class as a source", lambda: fill(Session, Order.number, idnode.Client))
     for kind in Float, Boolean:
