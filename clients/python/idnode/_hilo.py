@@ -68,8 +68,7 @@ class HiLo(Handle):
 
     def _begin(self) -> None:
         super()._begin()
-        self._current: Range | None = None
-        self._next = 0  # The next number of current.
+        self._current: tuple[Range, int] | None = None  # With its next number: what a signal's handler raises must not part them.
         self._ahead: Range | None = None
         self._untaken: list[HiLoNumber] = []  # Those of callers that were cancelled.
         self._request: dict[str, Any] = {"size": self._first_size}  # The next one. It belongs to the fetch in progress.
@@ -129,16 +128,18 @@ class HiLo(Handle):
         if self._untaken:
             taken, self._untaken = self._untaken[:n], self._untaken[n:]
             return taken
-        r, first = self._current, self._next
-        if not r or first > r.high:
-            r, self._current, self._ahead = self._ahead, self._ahead, None
-            if not r:
+        current = self._current
+        if not current or current[1] > current[0].high:
+            ahead, self._ahead = self._ahead, None
+            if not ahead:
                 return []
-            first = r.low
-        self._next = min(first + n, r.high + 1)
-        if self._next > r.low + (r.high - r.low) // 2 and time.monotonic() >= self._resume:
+            current = ahead, ahead.low
+        r, first = current
+        following = min(first + n, r.high + 1)
+        self._current = r, following
+        if following > r.low + (r.high - r.low) // 2 and time.monotonic() >= self._resume:
             self._fetch()
-        return [HiLoNumber(i, r.prefix, r.node_tag) for i in range(first, self._next)]
+        return [HiLoNumber(i, r.prefix, r.node_tag) for i in range(first, following)]
 
     def _fetch(self) -> None:
         """Starts to fetch a range unless there is one, or one is coming."""
@@ -186,7 +187,7 @@ class HiLo(Handle):
 
     async def _give_back(self, deadline: float) -> None:
         with self._lock:
-            held = [(self._current, self._next)] if self._current and self._next <= self._current.high else []
+            held = [self._current] if self._current and self._current[1] <= self._current[0].high else []
             held += [(self._ahead, self._ahead.low)] if self._ahead else []
         failed: IdnodeError | None = None
         for r, unused in reversed(held):  # Only the newest range of a tag can be given back.

@@ -61,6 +61,30 @@ for begun, pool in (False, "a"), (True, "b"):
 	}
 }
 
+// TestARangeThatASignalCuts: what a handler raises while a handle goes to its next range leaves a hole at most.
+func TestARangeThatASignalCuts(t *testing.T) {
+	_, endpoint := startGiver(t)
+	got := pythonProgram(t, `
+import sys, time, idnode
+first, second = (idnode.Client(sys.argv[1:]).hilo("users") for _ in range(2))
+first.next(), second.next()
+first.next_ids(999)
+while not first._core._ahead:
+    time.sleep(0.01)
+def cut(*_):
+    del idnode._hilo.min
+    raise KeyboardInterrupt
+idnode._hilo.min = cut  # It is called between the range and its number.
+try:
+    first.next()
+except KeyboardInterrupt:
+    print(first.next().value not in range(1001, 2001))
+`, endpoint)
+	if got != "True\n" {
+		t.Errorf("the number is the handle's own: %s", got)
+	}
+}
+
 // TestAnEndedCloseKeepsNobody: a handle whose close was cancelled, or interrupted, is closed. Nobody waits for what it would have done.
 func TestAnEndedCloseKeepsNobody(t *testing.T) {
 	got := pythonProgram(t, `
