@@ -6,10 +6,11 @@ import logging
 import os
 import re
 import ssl
-import threading
 import time
 from typing import Any, Mapping
 from urllib.parse import unquote
+
+from ._locks import Lock
 
 log = logging.getLogger("idnode")
 
@@ -36,7 +37,7 @@ class TLS:
         _together(cert, key)
         self._server_name = server_name
         self._ca, self._cert, self._key = ca, cert, key
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._looked_at = time.monotonic()
         self._read = self._versions()
         self._context = self._load()
@@ -46,7 +47,7 @@ class TLS:
 
     def _unlock(self) -> None:
         """After a fork: another thread of the parent may have held the lock."""
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def _fresh(self) -> ssl.SSLContext:
         """That of the files as they are now, for a new connection."""

@@ -10,7 +10,6 @@ import secrets
 import socket
 import ssl
 import sys
-import threading
 import time
 import warnings
 import weakref
@@ -28,6 +27,7 @@ from ._events import Observe, teller
 from ._handle import Handle
 from ._hilo import HiLo, Range
 from ._http import Event, Runtime
+from ._locks import Lock
 from ._names import tag_of
 from ._nodes import GREETED, Node, Router, log
 from ._snowflake import Snowflake, time_of
@@ -98,7 +98,7 @@ class Client:
 
     def _begin(self) -> None:
         """Also after a fork: the child has none of the threads, and the ranges and connections are its parent's."""
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._runtime = self._make_runtime()
         agent = f"idnode-python/{__version__}"
         self._router = Router(self._runtime, self._endpoints, self._tls, agent, self._cluster_id, self._most, self._tell)
@@ -260,7 +260,10 @@ class Client:
         An error says that something could not be given back; the client is closed all the same.
         """
         self._runtime.check()
+        self._router.check()
         with self._lock:
+            for handle in self._handles():
+                handle._lock.check()
             self._closing, handles = True, deque(self._handles())
         deadline = self._deadline(None)
         failed: list[IdnodeError] = []

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import inspect
-import threading
 import time
 from typing import Any, Callable, Coroutine, Protocol, TypeVar
 
 from ._errors import Failure, RequestId
 from ._events import Observe
 from ._http import Event, Runtime
+from ._locks import Lock, Within
 from ._nodes import Router
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ class Handle:
 
     def _begin(self) -> None:
         """Holds nothing. Also after a fork."""
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._waiting: list[Event] = []  # Set at the next change.
         self._fetching = False
         self._failures = 0
@@ -57,9 +57,10 @@ class Handle:
         try:
             self._fetching = True
             self._client._runtime.spawn(work, f"idnode-{name}")
-        except RuntimeError as error:  # No thread can be started.
-            self._failed(error)
-        except BaseException:  # That of a signal's handler. What has begun goes on, else the next caller fetches.
+        except BaseException as error:
+            if isinstance(error, RuntimeError) and not isinstance(error, Within):  # No thread can be started.
+                return self._failed(error)
+            # That of a signal's handler. What has begun goes on, else the next caller fetches.
             self._fetching = inspect.getcoroutinestate(work) != inspect.CORO_CLOSED
             self._changed()
             raise
@@ -87,12 +88,14 @@ class Handle:
 
     async def _wait(self, changed: Event, deadline: float, what: str) -> None:
         """Waits, without the lock."""
+        self._client._router.check()
         began = time.monotonic()
         if not await changed.wait(deadline - began):
             text = f"the time was over before a {what} came"
             raise Failure(text, "unavailable", "NO_ENDPOINT", late=self._client._router.heard(began)).error(False, None)
 
     async def _close(self, deadline: float) -> None:
+        self._client._router.check()
         with self._lock:
             first, self._closed = not self._closed, True
             self._changed()

@@ -8,7 +8,6 @@ import logging
 import re
 import socket
 import ssl
-import threading
 import time
 from collections import deque
 from contextlib import suppress
@@ -19,6 +18,7 @@ from ._errors import UNKNOWN, Failure, closed, failure_of
 from ._events import Event as Told
 from ._events import Observe
 from ._http import Answer, Connection, Event, NotHTTP, Runtime
+from ._locks import Lock, Within
 
 log = logging.getLogger("idnode")
 T = TypeVar("T")
@@ -93,7 +93,7 @@ class Node:
         self._tls = how.tls or (ssl.create_default_context() if found[1] == "https" else None)
         self._head = f"Host: {self.address}\r\nUser-Agent: {how.agent}\r\nContent-Type: application/json\r\n"
         self._idle: deque[tuple[Connection, float]] = deque()  # The newest last.
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._calls = self._led = 0  # Those that have entered, and those of them that need the leader.
         self._waiting: dict[bool, deque[_Turn]] = {True: deque(), False: deque()}  # Those that are to enter, by whether they need it.
         self.closed = False
@@ -321,7 +321,7 @@ class Router:
     ) -> None:
         self._runtime, self._tell = runtime, tell
         self._how = How(runtime, tls, agent, most, self._answer)
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._leader: Node | None = None
         self._leader_address = ""  # As the members know it, in the greatest term seen.
         self._term = -1
@@ -550,8 +550,10 @@ class Router:
         try:
             for node in nodes:
                 self._runtime.spawn(self._ask(look, node), "idnode-look")
-        except RuntimeError:  # No thread can be started. Another call looks again.
-            return last
+        except RuntimeError as error:
+            if isinstance(error, Within):
+                raise
+            return last  # No thread can be started. Another call looks again.
         self._newest_look = look  # What was started needs the lock to end the look.
         return look
 
@@ -625,6 +627,11 @@ class Router:
             self._leads(max(answer.term, 0), answer.leader or node.address)
         if self._cluster and status.quorum and (answer.term < 0 or answer.term >= self._term):
             self._learn(status.members, status.index, node)
+
+    def check(self) -> None:
+        """Raises Within where the threads that the caller would wait for need what it has."""
+        for lock in (self._lock, *(node._lock for node in [*self._given, *self._learnt])):
+            lock.check()
 
     def close(self) -> None:
         with self._lock:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from . import _checks as checks
 from ._errors import IdnodeError, NotFoundError, RequestId, closed, invalid
 from ._handle import Calls, Handle
+from ._locks import Within
 
 _MOST = 10_000  # Ids of a call.
 _AHEAD = 100  # How far the times of ids may run before the clock, in milliseconds.
@@ -153,7 +154,7 @@ class Snowflake(Handle):
                 self._client._runtime.spawn(self._renew(lease), "idnode-snowflake")
             except BaseException as error:  # No thread can be started, or a signal's handler has raised it.
                 self._renewed(lease, 0)
-                if not isinstance(error, RuntimeError):
+                if isinstance(error, Within) or not isinstance(error, RuntimeError):
                     raise
         return [layout.id(place, lease.worker) for place in range(first, lease.next)], 0.0
 

@@ -16,6 +16,7 @@ from ._config import TLS
 from ._errors import IdnodeError
 from ._events import Observe
 from ._http import Connection
+from ._locks import Event
 
 if TYPE_CHECKING:
     from typing_extensions import Concatenate, ParamSpec
@@ -210,8 +211,8 @@ class Threads:
     def check(self) -> None:
         pass
 
-    def event(self) -> _Event:
-        return _Event()
+    def event(self) -> Event:
+        return Event()
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         try:
@@ -269,11 +270,6 @@ def _connect_to(address: Any, tls: ssl.SSLContext | None, name: str, timeout: fl
     except BaseException:
         connection.close()
         raise
-
-
-class _Event(threading.Event):
-    async def wait(self, timeout: float | None = None) -> bool:  # type: ignore[override]
-        return super().wait(timeout)
 
 
 class _Connection:

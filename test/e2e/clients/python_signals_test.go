@@ -61,6 +61,92 @@ for begun, pool in (False, "a"), (True, "b"):
 	}
 }
 
+// TestAHandlerWithinACallIsRefused: where a signal's handler calls the client within a call of its thread, it would wait for what only that
+// call gives back. It gets a RuntimeError at once, also where threads would wait; the call that it interrupts goes on.
+func TestAHandlerWithinACallIsRefused(t *testing.T) {
+	_, endpoint := startGiver(t)
+	got := pythonProgram(t, `
+import faulthandler, signal, sys, threading, idnode
+faulthandler.dump_traceback_later(60, exit=True)
+client = idnode.Client(sys.argv[1:])
+users, orders, flakes, invoices = client.hilo("users"), client.hilo("orders"), client.snowflake("flakes"), client.identity("invoices")
+users.next_id(), orders.next_id(), flakes.next_id()
+def within(owner, name, call, *handled):
+    inner, ended = getattr(owner, name), []
+    def interrupted(*args, **options):
+        if threading.current_thread() is threading.main_thread():
+            setattr(owner, name, inner)
+            signal.raise_signal(signal.SIGTERM)
+        return inner(*args, **options)
+    def handle(*_):
+        for one in handled:
+            try:
+                ended.append(one() and "given")
+            except RuntimeError as error:
+                ended.append("refused" if "a signal's handler" in str(error) else error)
+    signal.signal(signal.SIGTERM, handle)
+    setattr(owner, name, interrupted)
+    print(name, bool(call()), *ended)
+def all_users():
+    return users.next_ids(2000)
+within(idnode._hilo.HiLo, "_at_hand", users.next_id, users.next_id, orders.next_id, client.close)
+within(idnode._snowflake.Snowflake, "_at_hand", flakes.next_id, flakes.next_id, client.close)
+within(idnode._nodes.Router, "_look", invoices.next, users.next_id, invoices.next, all_users, client.close)
+within(idnode._nodes.Node, "_free", invoices.next, users.next_id, invoices.next, all_users, client.close)
+within(idnode._core, "HiLo", lambda: client.hilo("more"), lambda: client.hilo("others"), orders.next_id, client.close)
+within(idnode._threads.Threads, "spawn", lambda: client.hilo("more").next_id(), lambda: client.hilo("more").next_id())
+def stop(*_):
+    print("closed", client.close())
+    sys.exit(0)
+signal.signal(signal.SIGTERM, stop)
+signal.raise_signal(signal.SIGTERM)
+`, endpoint)
+	want := `_at_hand True refused given refused
+_at_hand True refused refused
+_look True given refused refused refused
+_free True given refused refused refused
+HiLo True refused given refused
+spawn True refused
+closed None
+`
+	if got != want {
+		t.Errorf("the calls ended with\n%swant\n%s", got, want)
+	}
+}
+
+// TestAHandlerThatSetsWhatIsWaitedFor closes a handle within the wait for its range, wherever a line of that is.
+func TestAHandlerThatSetsWhatIsWaitedFor(t *testing.T) {
+	_, endpoint := startGiver(t)
+	got := pythonProgram(t, `
+import faulthandler, signal, sys, threading, idnode
+faulthandler.dump_traceback_later(60, exit=True)
+client = idnode.Client(sys.argv[1:])
+def handle(*_):
+    event.set()
+signal.signal(signal.SIGTERM, handle)
+line = left = 0
+while left <= 0:  # Until the wait has no such line.
+    line += 1
+    event, left = client._core._runtime.event(), line
+    def trace(frame, kind, _):
+        global left
+        if frame.f_code.co_name == "trace" or threading.current_thread() is not threading.main_thread():
+            return None
+        left -= 1
+        if not left:
+            signal.raise_signal(signal.SIGTERM)
+        return trace
+    sys.settrace(trace)
+    idnode._threads._run(event.wait(0.05))
+    sys.settrace(None)
+print("done" if line > 5 else line)
+client.close()
+`, endpoint)
+	if got != "done\n" {
+		t.Errorf("the waits are %s", got)
+	}
+}
+
 // TestARangeThatASignalCuts: what a handler raises while a handle goes to its next range leaves a hole at most.
 func TestARangeThatASignalCuts(t *testing.T) {
 	_, endpoint := startGiver(t)
