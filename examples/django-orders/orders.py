@@ -5,6 +5,7 @@ One file in the place of a project: settings, models, views and the server.
 
 import json
 import os
+import re
 import signal
 import sys
 
@@ -25,6 +26,8 @@ django.setup()
 from idnode.django import IdField  # noqa: E402 - once the settings are there
 
 NOT_NOW = idnode.DeadlineError, idnode.NoEndpointError, idnode.NoQuorumError, idnode.OutcomeUnknownError, idnode.OverloadedError
+REFUSED = idnode.InvalidError, idnode.RequestIdReusedError, idnode.RequestIdExpiredError
+KEY = re.compile("[!-~]{1,48}")  # A request id has at most 64 bytes.
 
 client = idnode.Client.from_env()
 order_ids = client.hilo("orders")
@@ -43,9 +46,9 @@ class Order(models.Model):
         return {"id": self.id, "key": self.key, "customer": self.customer, "number": str(self.number or "")}
 
     def take_number(self):
-        """Takes the order's number and stores it. The order's key is the request id of the call: whoever repeats it, this caller,
-        another one at the same time or the service after a crash, gets the same number."""
-        self.number = client.identity("orders").next(request_id=self.key)
+        """Takes the order's number and stores it. The service's name and the order's key are the request id of the call: whoever repeats it,
+        this caller, another one at the same time or the service after a crash, gets the same number."""
+        self.number = client.identity("orders").next(request_id=f"django-orders-{self.key}")
         self.save(update_fields=["number"])
 
 
@@ -53,8 +56,8 @@ def orders(request):
     if request.method != "POST":
         return JsonResponse([order.told() for order in Order.objects.all()], safe=False)
     key, customer = request.headers.get("Idempotency-Key", ""), json.loads(request.body).get("customer")
-    if not 0 < len(key) <= 64 or not isinstance(customer, str):
-        return JsonResponse({"error": "an order has a customer, and a header Idempotency-Key of 1 to 64 characters"}, status=400)
+    if not KEY.fullmatch(key) or not isinstance(customer, str):
+        return JsonResponse({"error": "an order has a customer, and a header Idempotency-Key of 1 to 48 characters of ASCII"}, status=400)
     try:
         order, _ = Order.objects.get_or_create(key=key, defaults={"customer": customer})
         if not order.number:
@@ -73,7 +76,10 @@ def main():
             with connection.schema_editor() as schema:
                 schema.create_model(Order)
         for order in Order.objects.filter(number=None):  # What was stored without a number when the service ended gets it now.
-            order.take_number()
+            try:
+                order.take_number()
+            except REFUSED as error:  # For good. The others get theirs.
+                print(f"the order {order.key} gets no number: {error}", file=sys.stderr)
         connection.close()
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         print("ready", flush=True)

@@ -1,11 +1,13 @@
 """A web service that takes orders, each of which gets a number of its own from idnode. README.md shows it."""
 
 import os
+import re
+import sys
 
 import idnode
 import idnode.aio
 import uvicorn
-from fastapi import FastAPI, Header
+from fastapi import FastAPI, Header, HTTPException
 from fastapi.responses import JSONResponse
 from idnode.sqlalchemy import column_default
 from pydantic import BaseModel
@@ -15,6 +17,8 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import declarative_base, sessionmaker
 
 NOT_NOW = idnode.DeadlineError, idnode.NoEndpointError, idnode.NoQuorumError, idnode.OutcomeUnknownError, idnode.OverloadedError
+REFUSED = idnode.InvalidError, idnode.RequestIdReusedError, idnode.RequestIdExpiredError
+KEY = re.compile("[!-~]{1,48}")  # A request id has at most 64 bytes.
 
 ids = idnode.aio.Client.from_env()
 engine = create_async_engine("sqlite+aiosqlite:///" + os.environ.get("DATABASE", "orders.db"), connect_args={"timeout": 30})
@@ -39,9 +43,9 @@ class Placed(BaseModel):
 
 
 async def number(session, order):
-    """Takes the order's number and stores it. The order's key is the request id of the call: whoever repeats it, this caller,
-    another one at the same time or the service after a crash, gets the same number."""
-    order.number = await ids.identity("orders").next(request_id=order.key)
+    """Takes the order's number and stores it. The service's name and the order's key are the request id of the call: whoever repeats it,
+    this caller, another one at the same time or the service after a crash, gets the same number."""
+    order.number = await ids.identity("orders").next(request_id=f"fastapi-orders-{order.key}")
     await session.commit()
     return order
 
@@ -51,7 +55,9 @@ async def find(session, key):
 
 
 @app.post("/orders")
-async def place(placed: Placed, idempotency_key: str = Header(min_length=1, max_length=64)):
+async def place(placed: Placed, idempotency_key: str = Header("")):
+    if not KEY.fullmatch(idempotency_key):
+        raise HTTPException(400, "an order has a header Idempotency-Key of 1 to 48 characters of ASCII")
     async with Session() as session:
         order = await find(session, idempotency_key)
         if not order:
@@ -85,7 +91,10 @@ async def begin():
         await connection.run_sync(Base.metadata.create_all)
     async with Session() as session:  # What was stored without a number when the service ended gets it now.
         for order in (await session.execute(select(Order).where(Order.number.is_(None)))).scalars().all():
-            await number(session, order)
+            try:
+                await number(session, order)
+            except REFUSED as error:  # For good. The others get theirs.
+                print(f"the order {order.key} gets no number: {error}", file=sys.stderr)
     print("ready", flush=True)
 
 

@@ -3,6 +3,9 @@ import com.sun.net.httpserver.HttpServer;
 import io.github.idnode.CallOptions;
 import io.github.idnode.IdnodeClient;
 import io.github.idnode.IdnodeException;
+import io.github.idnode.InvalidException;
+import io.github.idnode.RequestIdExpiredException;
+import io.github.idnode.RequestIdReusedException;
 import io.github.idnode.jpa.IdnodeListener;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -19,7 +22,7 @@ import javax.persistence.RollbackException;
 
 /** A web service that takes orders, each of which gets a number of its own from idnode. README.md shows it. */
 public class Orders {
-  private static final Pattern KEY = Pattern.compile("[A-Za-z0-9._-]{1,64}");
+  private static final Pattern KEY = Pattern.compile("[A-Za-z0-9._-]{1,48}"); // A request id has at most 64 bytes.
   private static final Pattern BODY = Pattern.compile("\\s*\\{\\s*\"customer\"\\s*:\\s*\"([^\"\\\\\\p{Cntrl}]{1,100})\"\\s*}\\s*");
   private final IdnodeClient ids = IdnodeClient.fromEnv();
   private final EntityManagerFactory books = Persistence.createEntityManagerFactory("orders");
@@ -31,7 +34,7 @@ public class Orders {
   private void serve(int port) throws IOException {
     IdnodeListener.use(ids, books);
     // What was stored without a number when the service ended gets its number now.
-    all().stream().filter(order -> order.number == null).forEach(this::number);
+    all().stream().filter(order -> order.number == null).forEach(this::numberOrSkip);
     var server = HttpServer.create(new InetSocketAddress("127.0.0.1", port), 0);
     server.setExecutor(Executors.newFixedThreadPool(16));
     server.createContext("/orders", this::answer);
@@ -53,8 +56,8 @@ public class Orders {
     } catch (IllegalArgumentException e) {
       status = 400;
       body = "{\"error\":\"" + e.getMessage() + "\"}";
-    } catch (IdnodeException e) { // The same call later gives the order its number.
-      status = 503;
+    } catch (IdnodeException e) {
+      status = refused(e) ? 500 : 503; // The same call later gives the order its number.
       body = "{\"error\":\"" + e.reason() + "\"}";
     }
     var bytes = body.getBytes(StandardCharsets.UTF_8);
@@ -68,7 +71,7 @@ public class Orders {
     var key = exchange.getRequestHeaders().getFirst("Idempotency-Key");
     var body = BODY.matcher(new String(exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8));
     if (key == null || !KEY.matcher(key).matches() || !body.matches()) {
-      throw new IllegalArgumentException("an order has a customer, and a header Idempotency-Key");
+      throw new IllegalArgumentException("an order has a customer, and a header Idempotency-Key of 1 to 48 letters, digits, dots, _ and -");
     }
     var order = find(key);
     if (order == null) order = store(new Order(key, body.group(1)));
@@ -88,9 +91,23 @@ public class Orders {
     }
   }
 
-  // The order's key is the request id of the call: whoever repeats it, a caller or the service after a crash, gets the same number.
+  private void numberOrSkip(Order order) {
+    try {
+      number(order);
+    } catch (IdnodeException e) {
+      if (!refused(e)) throw e;
+      System.err.println("the order " + order.cart + " gets no number: " + e.getMessage()); // For good. The others get theirs.
+    }
+  }
+
+  private static boolean refused(IdnodeException e) {
+    return e instanceof InvalidException || e instanceof RequestIdReusedException || e instanceof RequestIdExpiredException;
+  }
+
+  // The service's name and the order's key are the request id of the call: whoever repeats it, a caller or the service after a crash,
+  // gets the same number.
   private Order number(Order order) {
-    var number = ids.identity("orders").next(new CallOptions().withRequestId(order.cart));
+    var number = ids.identity("orders").next(new CallOptions().withRequestId("java-orders-" + order.cart));
     return inBooks(store -> {
       var stored = store.find(Order.class, order.id);
       stored.number = number;

@@ -2,25 +2,30 @@
 
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
-import { Client, DeadlineError, NoEndpointError, NoQuorumError, OutcomeUnknownError, OverloadedError } from "idnode";
+import {
+  Client, DeadlineError, InvalidError, NoEndpointError, NoQuorumError, OutcomeUnknownError, OverloadedError, RequestIdExpiredError,
+  RequestIdReusedError,
+} from "idnode";
 import { Books } from "./books.js";
 
 const NOT_NOW = [DeadlineError, NoEndpointError, NoQuorumError, OutcomeUnknownError, OverloadedError];
+const REFUSED = [InvalidError, RequestIdReusedError, RequestIdExpiredError];
+const KEY = /^[!-~]{1,48}$/; // A request id has at most 64 bytes.
 const ids = Client.fromEnv();
 const books = await Books.open(process.env.BOOKS ?? "orders.jsonl");
 
-// Stores the order, takes a number, and stores that. The order's key is the request id of the call: whoever repeats it, this caller,
-// another one at the same time or the service after a crash, gets the same number.
+// Stores the order, takes a number, and stores that. The service's name and the order's key are the request id of the call: whoever repeats
+// it, this caller, another one at the same time or the service after a crash, gets the same number.
 async function number(order) {
-  const taken = await ids.identity("orders").next({ requestId: order.key });
+  const taken = await ids.identity("orders").next({ requestId: `node-orders-${order.key}` });
   const numbered = { ...order, number: String(taken) };
   await books.write(numbered);
   return numbered;
 }
 
 async function place(key = "", { customer }) {
-  if (!/^[!-~]{1,64}$/.test(key) || typeof customer !== "string") {
-    throw Object.assign(new Error("an order has a customer, and a header Idempotency-Key of 1 to 64 characters"), { status: 400 });
+  if (!KEY.test(key) || typeof customer !== "string") {
+    throw Object.assign(new Error("an order has a customer, and a header Idempotency-Key of 1 to 48 characters of ASCII"), { status: 400 });
   }
   const known = books.get(key);
   if (known?.number) return known;
@@ -50,7 +55,12 @@ const server = createServer(async (request, response) => {
 });
 
 // What was stored without a number when the service ended gets its number now.
-for (const order of books.all.filter((order) => !order.number)) await number(order);
+for (const order of books.all.filter((order) => !order.number)) {
+  await number(order).catch((error) => {
+    if (!REFUSED.some((kind) => error instanceof kind)) throw error;
+    console.error(`the order ${order.key} gets no number: ${error.message}`); // For good. The others get theirs.
+  });
+}
 
 server.listen(Number(process.env.PORT ?? 8080), "127.0.0.1", () => console.log("ready"));
 

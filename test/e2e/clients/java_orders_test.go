@@ -19,6 +19,7 @@ func TestOrdersOfJava(t *testing.T) {
 	c := harness.StartCluster(t, harness.Config{})
 	s.serve(t, c)
 	s.placeWhileKilled(t, c)
+	s.placeByAnyKey(t, c, "java-orders")
 	stored := make(map[string]bool)
 	var orders []struct{ ID string }
 	if err := s.call("GET", "", &orders); err != nil {

@@ -137,6 +137,7 @@ func TestOrdersOfNode(t *testing.T) {
 	c := harness.StartCluster(t, harness.Config{})
 	s := startOrders(t, c)
 	s.placeWhileKilled(t, c)
+	s.placeByAnyKey(t, c, "node-orders")
 	s.end(t, syscall.SIGTERM)
 	if !s.cmd.ProcessState.Success() {
 		t.Errorf("the service ended with %v", s.cmd.ProcessState)
