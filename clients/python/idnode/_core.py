@@ -27,7 +27,7 @@ from ._events import Observe, teller
 from ._handle import Handle
 from ._hilo import HiLo, Range
 from ._http import Event, Runtime
-from ._locks import Lock
+from ._locks import Lock, Single
 from ._names import tag_of
 from ._nodes import GREETED, Node, Router, log
 from ._snowflake import Snowflake, time_of
@@ -74,7 +74,7 @@ class DocumentNumber:
     note: str  #: That of the range which an authority allotted.
 
 
-class Client:
+class Client(Single):
     """The calls of a client."""
 
     def __init__(

@@ -10,7 +10,7 @@ from typing import Any, Callable, Coroutine, Protocol, TypeVar
 from ._errors import Failure, RequestId
 from ._events import Observe
 from ._http import Event, Runtime
-from ._locks import Lock, Within
+from ._locks import Lock, Single, Within
 from ._nodes import Router
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ class Calls(Protocol):
     ) -> T: ...
 
 
-class Handle:
+class Handle(Single):
     """Asks in the background, once for all callers that wait."""
 
     def __init__(self, client: Calls) -> None:

@@ -1,15 +1,25 @@
-"""Locks and events that end the program's wait for itself: a signal's handler runs in the thread, and within the call, that it interrupts."""
+"""What must be one, and locks and events that end a wait for itself: a signal's handler runs in the thread, and the call, that it interrupts."""
 
 from __future__ import annotations
 
 import queue
 import threading
 from contextlib import suppress
-from typing import Callable
+from typing import Any, Callable
 
 
 class Within(RuntimeError):
     """A signal's handler needs what the call has that goes on only after it."""
+
+
+class Single:
+    """What a copy would give again. copy.copy gives the same one."""
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"a {type(self).__name__} of idnode is not copied, to another process or within one: make one there")
 
 
 class Lock:

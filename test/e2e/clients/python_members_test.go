@@ -267,3 +267,34 @@ except RuntimeError:
 		t.Errorf("the client is %s, want %s", got, want)
 	}
 }
+
+// TestPythonHandlesAreNotDoubled: a copy of one would give its ids again. It is the same one, or refused.
+func TestPythonHandlesAreNotDoubled(t *testing.T) {
+	_, endpoint := startGiver(t)
+	got := pythonProgram(t, `
+import asyncio, copy, pickle, sys, idnode, idnode.aio
+def refused(one):
+    for twice in copy.deepcopy, pickle.dumps:
+        try:
+            twice(one)
+        except TypeError as error:
+            print(type(one).__name__, "make one there" in str(error))
+with idnode.Client(sys.argv[1:]) as client:
+    users, flakes = client.hilo("users"), client.snowflake("flakes")
+    print(len({one.next_id() for one in [users, copy.copy(users), users, flakes, copy.copy(flakes), flakes]}))
+    for one in users, flakes, client:
+        refused(one)
+async def main():
+    async with idnode.aio.Client(sys.argv[1:]) as client:
+        users, flakes = client.hilo("users"), client.snowflake("flakes")
+        await users.next_id(), await flakes.next_id()
+        print(len({await one.next_id() for one in [users, copy.copy(users), users, flakes, copy.copy(flakes), flakes]}), copy.copy(client) is client)
+        for one in users, flakes, client:
+            refused(one)
+asyncio.run(main())
+`, endpoint)
+	const refused = "HiLo True\nHiLo True\nSnowflake True\nSnowflake True\nClient True\nClient True\n"
+	if want := "6\n" + refused + "6 True\n" + refused; got != want {
+		t.Errorf("the copies are\n%swant\n%s", got, want)
+	}
+}
