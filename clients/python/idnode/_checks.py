@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Sequence
+from typing import Any, Sequence
 
 from ._errors import invalid
 
@@ -15,8 +15,8 @@ _LONGEST_LABEL = 64  # Bytes.
 
 def label(given: str, host: str, program: str) -> str:
     """The one that is given, or the names of the host and of the program, as a label may have them."""
-    if len(given.encode()) > _LONGEST_LABEL:
-        raise ValueError(f"a label has at most {_LONGEST_LABEL} bytes")
+    if not isinstance(given, str) or len(given.encode()) > _LONGEST_LABEL:
+        raise ValueError(f"a label is text of at most {_LONGEST_LABEL} bytes, not {given!r}")
     names = re.sub("[^ -~\\w]|[\u115f\u1160\u3164\uffa0]", "", f"{host} {os.path.basename(program)}").strip()
     return given or names.encode()[:_LONGEST_LABEL].decode(errors="ignore")  # The last character may be cut.
 
@@ -39,8 +39,14 @@ def connections(given: int) -> int:
     return given
 
 
+def function(name: str, given: Any) -> Any:
+    if given is not None and not callable(given):
+        raise ValueError(f"{name} is a function, not {given!r}")
+    return given
+
+
 def cluster_id(given: str) -> str:
-    if not re.fullmatch("[!-~]{0,64}", given):
+    if not isinstance(given, str) or not re.fullmatch("[!-~]{0,64}", given):
         raise ValueError(f"not the id of a cluster: {given!r}")
     return given
 

@@ -84,10 +84,12 @@ class Client(Single):
     ) -> None:
         self._most = checks.connections(max_connections)
         self._fail_fast_after = None if fail_fast_after is None else checks.timeout(fail_fast_after)
-        self._tell = teller(observe)
+        if tls is not None and not isinstance(tls, (ssl.SSLContext, TLS)):
+            raise ValueError(f"tls is an ssl.SSLContext or a TLS, as TLS(ca=\"ca.crt\"), not {tls!r}")
+        self._tell = teller(checks.function("observe", observe))
         self._database, self._timeout, self._try_timeout = database, checks.timeout(timeout), checks.timeout(try_timeout)
         self._label = checks.label(label, socket.gethostname(), "".join(sys.argv[:1]))
-        self._traceparent = traceparent
+        self._traceparent = checks.function("traceparent", traceparent)
         self._endpoints, self._tls, self._make_runtime = checks.endpoints(endpoints), tls, runtime
         self._cluster_id = checks.cluster_id(cluster_id)
         self._closing = False
@@ -216,6 +218,8 @@ class Client(Single):
             handle = self._hilos.get(key)
             if not handle or handle._closed:
                 handle = self._hilos[key] = HiLo(self, tag, separator, first_size, database)
+            if first_size not in (0, handle._first_size):
+                raise ValueError(f"the handle of {tag!r} is there already, with first_size={handle._first_size}")
             return handle
 
     def snowflake(self, pool: str, *, database: str = "") -> Snowflake:
@@ -231,6 +235,8 @@ class Client(Single):
 
     async def id_for(self, kind: type, /, *, database: str = "", timeout: float | None = None) -> str:
         """The next HiLo id for documents of a class, as RavenDB's clients name them: OrderLine → OrderLines/1-A."""
+        if not isinstance(kind, type):
+            raise TypeError(f"a class is expected, not {kind!r}")
         return await self.hilo(tag_of(kind.__name__), database=database).next_id(timeout=timeout)
 
     async def next_range(
@@ -242,7 +248,9 @@ class Client(Single):
             "tag": checks.text("tag", tag), "separator": separator, "size": size, "lastSize": last_size, "lastMax": str(last_max),
             "label": self._label, "database": database,
         }
-        if last_at:
+        if last_at is not None:
+            if not isinstance(last_at, datetime):
+                raise TypeError(f"last_at is a datetime, not {last_at!r}")
             request["lastRangeAt"] = last_at.astimezone(timezone.utc).isoformat()
         return await self._count_once("NextRange", request, request_id, _range, timeout)
 
@@ -520,7 +528,7 @@ class Series:
                 becomes confirmed; numbers that it passes over are voided.
             because: Why a number is entered, or those that it passes over are voided, in 1 to 128 bytes.
         """
-        request: dict[str, Any] = {"keys": _listed(keys), "values": values or {}, "date": date, "label": label}
+        request: dict[str, Any] = {"keys": _listed(keys), "values": values or {}, "date": checks.text("date", date), "label": label}
         entered = {"number": checks.whole("number", number), "because": checks.text("because", because)}
         if number or because:
             request.update(entered)
@@ -573,7 +581,12 @@ def _listed(keys: Iterable[T]) -> list[T]:
 
 
 def _bound(numbers: Iterable[str | DocumentNumber]) -> list[dict[str, str]]:
-    return [{"key": n} if isinstance(n, str) else {"key": n.key, "number": str(n.number)} for n in _listed(numbers)]
+    bound = list[dict[str, str]]()
+    for n in _listed(numbers):
+        if not isinstance(n, (str, DocumentNumber)):
+            raise TypeError(f"a key or a DocumentNumber is expected, not {n!r}")
+        bound.append({"key": n} if isinstance(n, str) else {"key": n.key, "number": str(n.number)})
+    return bound
 
 
 def _ids(answer: dict[str, Any]) -> list[str]:

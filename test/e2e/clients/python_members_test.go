@@ -298,3 +298,51 @@ asyncio.run(main())
 		t.Errorf("the copies are\n%swant\n%s", got, want)
 	}
 }
+
+// TestPythonRefusesWhatIsNoArgument by its name, and sends nothing.
+func TestPythonRefusesWhatIsNoArgument(t *testing.T) {
+	got := pythonProgram(t, `
+import datetime, idnode, idnode.aio
+client = idnode.Client(["127.0.0.1:1"], timeout=0.5)
+bills, sized = client.series("bills"), client.hilo("sized", first_size=8)
+def refused(call, *args, **options):
+    try:
+        print("passed", call(*args, **options))
+    except (TypeError, ValueError) as error:
+        print(type(error).__name__, error)
+    except Exception as error:
+        print("raw", type(error).__name__, error)
+for make in idnode.Client, idnode.aio.Client:
+    for option, value in dict(tls="ca.crt", label=5, cluster_id=None, observe=5, traceparent="00-1").items():
+        refused(make, ["127.0.0.1:1"], **{option: value})
+refused(idnode.Client, ["127.0.0.1:1"], tls=True)
+refused(client.id_for, client)
+refused(client.id_for, "Order")
+refused(client.next_range, "users", last_at="2026-12-31")
+refused(client.next_range, "users", last_at="")
+refused(bills.confirm, [5])
+refused(bills.void, [None], "because")
+refused(bills.take, ["a"], date=datetime.date(2026, 12, 31))
+print(client.hilo("sized", first_size=8)._core is client.hilo("sized")._core)
+refused(client.hilo, "sized", first_size=9)
+`)
+	want := strings.Repeat(`ValueError tls is an ssl.SSLContext or a TLS, as TLS(ca="ca.crt"), not 'ca.crt'
+ValueError a label is text of at most 64 bytes, not 5
+ValueError not the id of a cluster: None
+ValueError observe is a function, not 5
+ValueError traceparent is a function, not '00-1'
+`, 2) + `ValueError tls is an ssl.SSLContext or a TLS, as TLS(ca="ca.crt"), not True
+TypeError a class is expected, not <idnode client of 127.0.0.1:1; leader none known; open>
+TypeError a class is expected, not 'Order'
+TypeError last_at is a datetime, not '2026-12-31'
+TypeError last_at is a datetime, not ''
+TypeError a key or a DocumentNumber is expected, not 5
+TypeError a key or a DocumentNumber is expected, not None
+TypeError date is text, not datetime.date(2026, 12, 31)
+True
+ValueError the handle of 'sized' is there already, with first_size=8
+`
+	if got != want {
+		t.Errorf("the calls ended with\n%swant\n%s", got, want)
+	}
+}
