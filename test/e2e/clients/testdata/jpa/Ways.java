@@ -152,6 +152,7 @@ public class Ways {
         }
       }
       parts.close();
+      IdnodeListener.use(ids);
       for (var type : TYPES) for (var way : WAYS) empty(factory, way, type.get());
       for (var type : List.<Supplier<Row>>of(Long0::new, Int0::new, Text::new)) for (var way : WAYS) taken(factory, ids, way, type.get());
       factory.close();

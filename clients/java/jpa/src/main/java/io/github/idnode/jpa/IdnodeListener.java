@@ -5,12 +5,15 @@ import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import javax.persistence.Embeddable;
 import javax.persistence.EntityManagerFactory;
 import javax.persistence.PrePersist;
+import javax.persistence.metamodel.EntityType;
 
 /**
  * Gives entities their ids before they are stored, with most of them at the cost of no call. An id that is set already stays.
@@ -22,29 +25,42 @@ public class IdnodeListener {
     @Override
     protected List<Field> computeValue(Class<?> type) { return fieldsOf(type); }
   };
-  private static volatile IdnodeClient client; // A provider makes listeners by itself, so they have no other way to it.
+  // A provider makes listeners by itself, so they have no other way to a client. UNITS has that of each entity whose factory was named.
+  private static volatile IdnodeClient rest;
+  private static final Map<Class<?>, Unit> UNITS = new ConcurrentHashMap<>();
+
+  private record Unit(EntityManagerFactory entities, IdnodeClient ids) {}
 
   /** Made by the provider. */
   public IdnodeListener() {}
 
   /**
-   * Names the client that all listeners ask, and which its owner closes.
+   * Names the client of all entities that have no other, and which its owner closes.
    *
    * @param ids the client
    */
-  public static void use(IdnodeClient ids) { client = Objects.requireNonNull(ids, "ids"); }
+  public static void use(IdnodeClient ids) { rest = Objects.requireNonNull(ids, "ids"); }
 
   /**
-   * The same, and throws an {@link IllegalStateException} if an entity has a field with {@link IdnodeId} that cannot be filled. Else
-   * the first entity of the class that is stored throws it.
+   * Names the client of a factory's entities, and throws an {@link IllegalStateException}, after which all is as before, if one has a
+   * field with {@link IdnodeId} that cannot be filled, or is of another open factory too, which has another client.
    *
    * @param ids the client
    * @param entities has them
    */
-  public static void use(IdnodeClient ids, EntityManagerFactory entities) {
-    use(ids);
-    entities.getMetamodel().getEntities().forEach(entity -> FIELDS.get(entity.getJavaType()));
+  public static synchronized void use(IdnodeClient ids, EntityManagerFactory entities) {
+    var unit = new Unit(entities, Objects.requireNonNull(ids, "ids"));
+    var types = entities.getMetamodel().getEntities().stream().<Class<?>>map(EntityType::getJavaType).toList();
+    types.forEach(FIELDS::get);
     entities.getMetamodel().getEmbeddables().forEach(part -> checkPart(part.getJavaType()));
+    types.forEach(type -> checkUnit(type, unit));
+    types.forEach(type -> UNITS.put(type, unit));
+  }
+
+  private static void checkUnit(Class<?> type, Unit unit) {
+    var had = UNITS.getOrDefault(type, unit);
+    if (had.ids == unit.ids || had.entities == unit.entities || !had.entities.isOpen()) return;
+    throw new IllegalStateException(type + " is of another factory, which has another client");
   }
 
   /**
@@ -57,17 +73,25 @@ public class IdnodeListener {
   public void fill(Object entity) {
     var fields = FIELDS.get(entity.getClass());
     if (fields.isEmpty()) throw new IllegalStateException(entity.getClass() + " has no field with @IdnodeId");
+    var client = clientOf(entity.getClass());
     if (client == null) throw new IllegalStateException("IdnodeListener.use names the client first");
     try {
-      for (var field : fields) if (isEmpty(field.get(entity))) field.set(entity, next(field));
+      for (var field : fields) if (isEmpty(field.get(entity))) field.set(entity, next(client, field));
     } catch (IllegalAccessException e) {
       throw new IllegalStateException(e);
     }
   }
 
+  // Null if there is none. What a provider has made below an entity's class is of it.
+  private static IdnodeClient clientOf(Class<?> type) {
+    return classes(type).map(UNITS::get).filter(Objects::nonNull).findFirst().map(Unit::ids).orElse(rest);
+  }
+
+  private static Stream<Class<?>> classes(Class<?> type) { return Stream.iterate(type, Objects::nonNull, Class::getSuperclass); }
+
   private static boolean isEmpty(Object id) { return id == null || id.equals("") || id instanceof Number number && number.longValue() == 0; }
 
-  private static Object next(Field field) {
+  private static Object next(IdnodeClient client, Field field) {
     var source = field.getAnnotation(IdnodeId.class);
     var text = field.getType() == String.class;
     if (text && !source.identity().isEmpty()) return client.next(source.identity() + "|");
@@ -85,8 +109,7 @@ public class IdnodeListener {
   }
 
   private static List<Field> fieldsOf(Class<?> type) {
-    var types = Stream.<Class<?>>iterate(type, Objects::nonNull, Class::getSuperclass);
-    var all = types.flatMap(at -> Arrays.stream(at.getDeclaredFields())).toList();
+    var all = classes(type).flatMap(at -> Arrays.stream(at.getDeclaredFields())).toList();
     all.stream().map(Field::getType).filter(part -> part.isAnnotationPresent(Embeddable.class)).forEach(IdnodeListener::checkPart);
     var filled = all.stream().filter(field -> field.isAnnotationPresent(IdnodeId.class)).toList();
     filled.forEach(IdnodeListener::check);
