@@ -427,6 +427,166 @@ try (var client = new IdnodeClient(List.of(args[0]))) {
 	}
 }
 
+// holding is a node that begins to answer what takes a range or a window once it is told to, with /go. It answers /asked as soon as
+// one was asked for, and /returned as soon as one came back.
+func holding(t *testing.T, node *listening) (endpoint string) {
+	asked, going, returned := make(chan struct{}, 9), make(chan struct{}), make(chan struct{}, 9)
+	pool := newLeasing(t, 12, time.Minute, 100, false)
+	return node.serve(t, func(w http.ResponseWriter, r *http.Request) {
+		method := path.Base(r.URL.Path)
+		answer := pool.answer
+		if strings.HasSuffix(method, "Range") {
+			answer = oneRange
+		}
+		switch method {
+		case "asked":
+			<-asked
+		case "go":
+			close(going)
+		case "returned":
+			<-returned
+		case "NextRange", "AcquireWorker":
+			asked <- struct{}{}
+			<-going
+			answer(w, r)
+		default:
+			answer(w, r)
+			returned <- struct{}{}
+		}
+	})
+}
+
+// givenBack are the ranges that came back, each with the last number taken, and how many windows.
+func (l *listening) givenBack() string {
+	var ranges []any
+	windows := 0
+	for _, one := range l.asked {
+		switch one.method {
+		case "ReturnRange":
+			ranges = append(ranges, one.fields["last"])
+		case "ReleaseWorker":
+			windows++
+		}
+	}
+	return fmt.Sprint(ranges, windows)
+}
+
+// TestJavaGivesBackInSpiteOfAnInterrupt, as every shutdownNow has one: what a handle holds, and what is on its way.
+func TestJavaGivesBackInSpiteOfAnInterrupt(t *testing.T) {
+	const begin = `
+var minute = Duration.ofMinutes(1);
+var client = new IdnodeClient(List.of(args[0]), new IdnodeConfig().withTimeout(minute).withTryTimeout(minute));
+var users = client.hilo("users");
+var orders = client.snowflake("orders");
+`
+	for _, closers := range []string{"users::close, orders::close", "client::close"} {
+		var node listening
+		got := javaProgram(t, begin+`
+new java.net.URL("http://" + args[0] + "/go").openStream().close();
+users.nextId();
+orders.nextId();
+for (var closer : List.<Runnable>of(`+closers+`)) {
+  Thread.currentThread().interrupt();
+  closer.run();
+  if (!Thread.interrupted()) say("the flag is gone");
+}
+client.close();
+`, holding(t, &node))
+		if want := "[1] 1"; got != "" || node.givenBack() != want {
+			t.Errorf("after %s it says %s, and what came back is %s, want %s", closers, got, node.givenBack(), want)
+		}
+		node = listening{}
+		got = javaProgram(t, begin+`
+for (var call : List.<Callable<?>>of(users::nextId, orders::nextId)) client.async(call);
+for (var i = 0; i < 2; i++) new java.net.URL("http://" + args[0] + "/asked").openStream().close();
+var closing = new ArrayList<Thread>();
+for (var closer : List.<Runnable>of(`+closers+`)) {
+  var one = new Thread(() -> {
+    Thread.currentThread().interrupt();
+    closer.run();
+    if (!Thread.interrupted()) say("the flag is gone");
+  });
+  closing.add(one);
+  one.start();
+}
+for (var handle : List.<Callable<?>>of(users::nextId, orders::nextId)) {
+  try {
+    for (; ; ) handle.call(); // Until it is closed.
+  } catch (ClosedException e) {
+    closing.get(0).interrupt();
+  }
+}
+new java.net.URL("http://" + args[0] + "/go").openStream().close();
+for (var one : closing) one.join();
+client.close();
+`, holding(t, &node))
+		if want := "[0] 1"; got != "" || node.givenBack() != want {
+			t.Errorf("after %s with both on their way it says %s, and what came back is %s, want %s", closers, got, node.givenBack(), want)
+		}
+	}
+}
+
+// TestJavaTellsOfWhatIsNotGivenBack: a range or a window that comes when the time of closing is over goes back then, and who closes hears of it.
+// So does who closes again.
+func TestJavaTellsOfWhatIsNotGivenBack(t *testing.T) {
+	var node listening
+	got := javaProgram(t, `
+var tasks = new LinkedBlockingQueue<Runnable>();
+var client = new IdnodeClient(List.of(args[0]), new IdnodeConfig().withTimeout(Duration.ofSeconds(4)).withTryTimeout(Duration.ofSeconds(4)).withExecutor(tasks::add));
+var users = client.hilo("users");
+var orders = client.snowflake("orders");
+var closing = List.<Callable<?>>of(() -> { users.close(); return 1; }, () -> { orders.close(); return 1; }).stream().map(client::async).toList();
+Thread.sleep(1500); // The time of closing is that of the call in the background.
+for (var call : List.<Callable<?>>of(users::nextId, orders::nextId)) {
+  var caller = new Thread(() -> {
+    try {
+      call.call();
+    } catch (Exception e) {
+      return;
+    }
+  });
+  caller.start();
+}
+for (var i = 0; i < 2; i++) new java.net.URL("http://" + args[0] + "/asked").openStream().close();
+while (!tasks.isEmpty()) new Thread(tasks.take()).start();
+for (var one : closing) {
+  try {
+    one.join();
+  } catch (CompletionException e) {
+    say(e.getCause().getClass().getSimpleName());
+  }
+}
+new java.net.URL("http://" + args[0] + "/go").openStream().close();
+for (var i = 0; i < 2; i++) new java.net.URL("http://" + args[0] + "/returned").openStream().close();
+client.close();
+`, holding(t, &node))
+	if want := "[0] 1"; got != "OutcomeUnknownException\nOutcomeUnknownException\n" || node.givenBack() != want {
+		t.Errorf("it says %s, and what came back is %s, want %s", got, node.givenBack(), want)
+	}
+	got = javaProgram(t, `
+var client = new IdnodeClient(List.of(args[0]), new IdnodeConfig().withTimeout(Duration.ofSeconds(5)));
+var users = client.hilo("users");
+users.nextId();
+for (var closer : List.<Runnable>of(users::close, users::close, client::close)) {
+  try {
+    closer.run();
+  } catch (PermissionDeniedException e) {
+    say(e.reason());
+  }
+}
+`, new(listening).serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if path.Base(r.URL.Path) == "NextRange" {
+			oneRange(w, r)
+			return
+		}
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, `{"code":"permission_denied","message":"because","details":[{"debug":{"domain":"idnode","reason":"PERMISSION_DENIED"}}]}`)
+	}))
+	if want := strings.Repeat("PERMISSION_DENIED\n", 3); got != want {
+		t.Errorf("it says %s, want %s", got, want)
+	}
+}
+
 // TestJavaNamesClasses: a class that was made from another one has its collection, and one without a name none.
 func TestJavaNamesClasses(t *testing.T) {
 	got := javaProgram(t, `

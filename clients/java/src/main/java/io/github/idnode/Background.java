@@ -56,7 +56,19 @@ final class Background {
     }
   }
 
-  // The same. The caller holds the condition's lock.
+  // The same, whoever interrupts: the flag is set afterwards.
+  static boolean awaitAnyway(CountDownLatch latch, long end) {
+    var interrupted = Thread.interrupted();
+    var reached = await(latch, end);
+    while (Thread.interrupted()) {
+      interrupted = true;
+      reached = await(latch, end);
+    }
+    if (interrupted) Thread.currentThread().interrupt();
+    return reached;
+  }
+
+  // False if the time is over or the thread is interrupted. The caller holds the condition's lock.
   static boolean await(Condition changed, long end) {
     try {
       return changed.awaitNanos(end - System.nanoTime()) > 0;

@@ -33,6 +33,7 @@ public final class HiLo implements AutoCloseable {
   private boolean fetching, closed, returned;
   private int failures;
   private IdnodeException error; // That of the newest failure.
+  private IdnodeException lost; // Why numbers were not given back.
   private long pause = FETCH_PAUSE, resume = System.nanoTime();
 
   HiLo(IdnodeClient client, String tag, Map<String, Object> first, CallOptions options) {
@@ -119,46 +120,49 @@ public final class HiLo implements AutoCloseable {
   }
 
   /**
-   * Returns the unused numbers to the cluster. Afterwards the handle throws a {@link ClosedException}, and
-   * {@link IdnodeClient#hilo} makes another one.
+   * Returns the unused numbers to the cluster, or throws why it could not. An interrupt does not end it; it takes no longer than the handle's timeout.
+   * Afterwards the handle throws a {@link ClosedException}, and {@link IdnodeClient#hilo} makes another one.
    */
   @Override
-  public void close() { close(client.deadline(options)); }
+  public void close() { IdnodeClient.closeAll(List.of(this::close), client.deadline(options)); }
 
   boolean isClosed() { return Background.locked(lock, () -> closed); }
 
+  // In a thread that nobody interrupts. The first to close gives the numbers back; others wait for it.
   void close(long deadline) {
     Range newest, rest;
     lock.lock();
     try {
-      if (closed) { // The first to close gives the numbers back; others wait for it.
-        while (!returned && Background.await(changed, deadline)) {}
+      if (closed) {
+        while (!returned) changed.awaitUninterruptibly();
+        if (lost != null) throw lost.again();
         return;
       }
       closed = true;
       changed.signalAll();
-      while (fetching && Background.await(changed, deadline)) {} // A range that is on its way is given back too.
+      while (fetching) changed.awaitUninterruptibly(); // It ends in its own time. A range that is on its way is given back too.
       newest = ahead;
       rest = left > 0 ? current : null;
     } finally {
       lock.unlock();
     }
-    try { // Only the newest range of a tag can be given back, so the one ahead goes first.
-      if (newest != null) client.giveBack(tag, newest, newest.low() - 1, options, deadline);
-    } finally {
-      giveBack(rest, deadline);
-    }
+    // Only the newest range of a tag can be given back, so the one ahead goes first.
+    if (newest != null) giveBack(newest, newest.low() - 1, deadline);
+    if (rest != null) giveBack(rest, rest.high() - left, deadline);
+    Background.locked(lock, () -> {
+      returned = true;
+      changed.signalAll();
+      return null;
+    });
+    if (lost != null) throw lost;
   }
 
-  private void giveBack(Range rest, long deadline) {
+  // The time of whoever closes may be over before a range comes.
+  private void giveBack(Range range, long last, long deadline) {
     try {
-      if (rest != null) client.giveBack(tag, rest, rest.high() - left, options, deadline);
-    } finally {
-      Background.locked(lock, () -> {
-        returned = true;
-        changed.signalAll();
-        return null;
-      });
+      client.giveBack(tag, range, last, options, System.nanoTime() - deadline < 0 ? deadline : client.deadline(options));
+    } catch (Throwable e) {
+      lost = IdnodeClient.known(e);
     }
   }
 
@@ -187,7 +191,7 @@ public final class HiLo implements AutoCloseable {
         throw IdnodeClient.internal("a wrong range: " + got.low() + " to " + got.high() + " after " + lastMax, null);
       }
     } catch (Throwable e) { // The callers that wait must have it, whatever it is: also that no thread could be started.
-      failed = e instanceof IdnodeException known ? known : IdnodeClient.internal(e.toString(), e);
+      failed = IdnodeClient.known(e);
     }
     // What may have been granted is asked for again, and is no hole then.
     again = failed != null && failed.outcomeUnknown() ? failed.requestId() : null;

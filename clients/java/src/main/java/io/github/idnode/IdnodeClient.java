@@ -5,6 +5,7 @@ import static java.util.Objects.requireNonNull;
 
 import java.lang.ref.Cleaner;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -488,43 +489,47 @@ public final class IdnodeClient implements AutoCloseable {
   }
 
   /**
-   * Gives the unused numbers and windows of all handles back. It takes no longer than the client's timeout, and an interrupt ends it. An exception
-   * says that some could not be given back; the client is closed all the same. Calls in flight end with a {@link ClosedException}, or
+   * Gives the unused numbers and windows of all handles back. It takes no longer than the client's timeout, and an interrupt does not end it. An exception
+   * says that some were not given back, or may not have been; the client is closed all the same. Calls in flight end with a {@link ClosedException}, or
    * with the outcome of the try that they are in.
    */
   @Override
   public void close() {
-    var open = new ConcurrentLinkedQueue<LongConsumer>();
+    var open = new ArrayList<LongConsumer>();
     Background.locked(lock, () -> {
       closing = true;
       for (var handle : handles.values()) open.add(handle::close);
       for (var handle : snowflakes.values()) open.add(handle::close);
       return null;
     });
-    var deadline = deadline(new CallOptions());
+    try {
+      closeAll(open, deadline(new CallOptions()));
+    } finally {
+      router.close();
+      if (executor != config.executor()) ((ThreadPoolExecutor) executor).shutdown();
+    }
+  }
+
+  // Closes handles side by side. Threads of its own do, as an interrupt of the caller must not lose what they hold.
+  static void closeAll(List<LongConsumer> handles, long deadline) {
+    var open = new ConcurrentLinkedQueue<>(handles);
     var failed = new ConcurrentLinkedQueue<IdnodeException>();
     var closers = Math.min(open.size(), CLOSERS);
     var closed = new CountDownLatch(closers);
     for (int i = 0; i < closers; i++) Background.thread(() -> close(open, deadline, failed, closed), "idnode-close").start();
-    var all = Background.await(closed, deadline + CLOSE_SLACK);
-    router.close();
-    if (executor != config.executor()) ((ThreadPoolExecutor) executor).shutdown();
+    if (!Background.awaitAnyway(closed, deadline + CLOSE_SLACK)) throw IdnodeException.of(Problem.LATE, true, Background.timeout(null));
     if (!failed.isEmpty()) throw failed.peek().again();
-    if (!all) throw IdnodeException.gaveUp(true);
   }
 
   private static void close(Queue<LongConsumer> open, long deadline, Queue<IdnodeException> failed, CountDownLatch closed) {
-    try {
-      for (LongConsumer handle; (handle = open.poll()) != null; ) {
-        try {
-          handle.accept(deadline);
-        } catch (IdnodeException e) {
-          failed.add(e);
-        }
+    for (LongConsumer handle; (handle = open.poll()) != null; ) {
+      try {
+        handle.accept(deadline);
+      } catch (IdnodeException e) {
+        failed.add(e);
       }
-    } finally {
-      closed.countDown();
     }
+    closed.countDown();
   }
 
   Duration timeout(CallOptions options) { return options.timeout != null ? options.timeout : config.timeout(); }
@@ -578,6 +583,9 @@ public final class IdnodeClient implements AutoCloseable {
     if (!id.startsWith("/")) return;
     throw new InvalidException(new Problem("an id must not begin with /", "invalid_argument", "INVALID_ID", "id"));
   }
+
+  // What a call has thrown, whatever it is.
+  static IdnodeException known(Throwable e) { return e instanceof IdnodeException known ? known : internal(e.toString(), e); }
 
   static IdnodeException internal(String message, Throwable cause) {
     return IdnodeException.of(new Problem(message, "internal", ""), false, cause);

@@ -47,11 +47,9 @@ public class IdnodeException extends RuntimeException {
   }
 
   // Of a wait that was interrupted, or was too long.
-  static IdnodeException gaveUp() { return gaveUp(false); }
-
-  static IdnodeException gaveUp(boolean unknown) {
+  static IdnodeException gaveUp() {
     var interrupted = Thread.currentThread().isInterrupted();
-    return of(interrupted ? Problem.INTERRUPTED : Problem.LATE, unknown, interrupted ? null : Background.timeout(null));
+    return of(interrupted ? Problem.INTERRUPTED : Problem.LATE, false, interrupted ? null : Background.timeout(null));
   }
 
   // The same with a stack of the caller's own.

@@ -4,6 +4,7 @@ import static io.github.idnode.Background.MS;
 
 import java.time.Duration;
 import java.time.Instant;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
@@ -35,6 +36,7 @@ public final class Snowflake implements AutoCloseable {
   private Lease unused; // It came after held was closed.
   private int failures;
   private IdnodeException error; // That of the newest failure.
+  private IdnodeException lost; // Why the window was not given back.
 
   Snowflake(IdnodeClient client, String pool, CallOptions options) {
     this.client = client;
@@ -137,49 +139,51 @@ public final class Snowflake implements AutoCloseable {
   }
 
   /**
-   * Frees the worker, and the rest of its window. Afterwards the handle throws a {@link ClosedException}, and
-   * {@link IdnodeClient#snowflake} makes another one. An exception says that the worker is another's only when the window ends.
+   * Frees the worker, and the rest of its window. An interrupt does not end it; it takes no longer than the handle's timeout. Afterwards the handle
+   * throws a {@link ClosedException}, and {@link IdnodeClient#snowflake} makes another one. An exception says that the worker is another's only when the window ends.
    */
   @Override
-  public void close() { close(client.deadline(options)); }
+  public void close() { IdnodeClient.closeAll(List.of(this::close), client.deadline(options)); }
 
   boolean isClosed() { return ended.getCount() == 0; }
 
+  // In a thread that nobody interrupts. The first to close gives the window back; others wait for it.
   void close(long deadline) {
     Lease rest;
     long next;
     lock.lock();
     try {
-      if (isClosed()) { // The first to close gives the window back; others wait for it.
-        while (!returned && Background.await(changed, deadline)) {}
+      if (isClosed()) {
+        while (!returned) changed.awaitUninterruptibly();
+        if (lost != null) throw lost.again();
         return;
       }
       ended.countDown();
       changed.signalAll();
       next = held == null ? 0 : held.end(); // No id is made from here on.
-      while (leasing && Background.await(changed, deadline)) {} // A window that is on its way is given back too.
+      while (leasing) changed.awaitUninterruptibly(); // It ends in its own time. A window that is on its way is given back too.
       rest = unused != null ? unused : held;
       if (unused != null) next = unused.end();
     } finally {
       lock.unlock();
     }
-    try {
-      if (rest != null) release(rest, next, deadline);
-    } finally {
-      Background.locked(lock, () -> {
-        returned = true;
-        changed.signalAll();
-        return null;
-      });
-    }
+    // The time of whoever closes may be over before a window comes.
+    if (rest != null) release(rest, next, System.nanoTime() - deadline < 0 ? deadline : client.deadline(options));
+    Background.locked(lock, () -> {
+      returned = true;
+      changed.signalAll();
+      return null;
+    });
+    if (lost != null) throw lost;
   }
 
   private void release(Lease lease, long next, long deadline) {
     try {
       var request = lease.request(pool, "next", String.valueOf(next));
       client.call(deadline, Call.Kind.SERIES, "SnowflakeService/ReleaseWorker", request, options, answer -> true);
-    } catch (IdnodeException e) {
-      if (!e.reason().equals("LEASE_PASSED")) throw e; // Else there is nothing to give back.
+    } catch (Throwable e) {
+      var why = IdnodeClient.known(e);
+      if (!why.reason().equals("LEASE_PASSED")) lost = why; // Else there is nothing to give back.
     }
   }
 
@@ -220,7 +224,7 @@ public final class Snowflake implements AutoCloseable {
       var request = Map.of("pool", pool, "holder", client.label(), "now", clock.text());
       got = client.call(Call.Kind.ONCE, "SnowflakeService/AcquireWorker", request, options, Lease::new);
     } catch (Throwable e) { // The callers that wait must have it, whatever it is.
-      failed = e instanceof IdnodeException known ? known : IdnodeClient.internal(e.toString(), e);
+      failed = IdnodeClient.known(e);
     }
     lock.lock();
     try {
