@@ -587,6 +587,47 @@ for (var closer : List.<Runnable>of(users::close, users::close, client::close)) 
 	}
 }
 
+// TestJavaLosesNothingWithoutThreads: where no thread can be started, numbers at hand are given, and a call that needs a thread fails
+// as others do.
+func TestJavaLosesNothingWithoutThreads(t *testing.T) {
+	if _, err := exec.LookPath("prlimit"); err != nil {
+		t.Skip(err)
+	}
+	t.Setenv("JDK_JAVA_OPTIONS", "-Xss16m -XX:+UseSerialGC -Xlog:disable") // The stack of a thread is what does not fit any more.
+	var node listening
+	got := javaProgram(t, `
+var client = new IdnodeClient(List.of(args[0]));
+var users = client.hilo("users");
+say(users.nextId());
+long size = Long.parseLong(java.nio.file.Files.readString(java.nio.file.Path.of("/proc/self/statm")).split(" ")[0]) * 4096;
+new ProcessBuilder("prlimit", "--pid", "" + ProcessHandle.current().pid(), "--as=" + (size + (15 << 20))).inheritIO().start().waitFor();
+try {
+  for (; ; ) {
+    var idle = new Thread(() -> { for (; ; ) java.util.concurrent.locks.LockSupport.park(); });
+    idle.setDaemon(true);
+    idle.start();
+  }
+} catch (OutOfMemoryError e) {
+  say("full");
+}
+for (var call : List.<Runnable>of(() -> users.nextIds(20), () -> client.snowflake("orders").nextId())) {
+  try {
+    call.run();
+  } catch (IdnodeException e) {
+    say(e.getCause().getClass().getSimpleName() + " " + e.ids());
+  }
+}
+client.nextRange("users");
+client.hilo("others");
+client.close();
+say(client.toString().contains("closed"));
+`, node.serve(t, oneRange))
+	if want := "users/1-A\nfull\nOutOfMemoryError [users/2-A, users/3-A, users/4-A, users/5-A, users/6-A, users/7-A, users/8-A, users/9-A]\n" +
+		"OutOfMemoryError []\ntrue\n"; got != want {
+		t.Errorf("it says\n%swant\n%s", got, want)
+	}
+}
+
 // TestJavaNamesClasses: a class that was made from another one has its collection, and one without a name none.
 func TestJavaNamesClasses(t *testing.T) {
 	got := javaProgram(t, `

@@ -111,7 +111,7 @@ public final class HiLo implements AutoCloseable {
           throw error.again();
         } else {
           fetch();
-          if (!Background.await(changed, end)) throw client.gaveUp(began);
+          if (fetching && !Background.await(changed, end)) throw client.gaveUp(began);
         }
       }
     } finally {
@@ -169,8 +169,12 @@ public final class HiLo implements AutoCloseable {
   // Starts to fetch a range unless there is one, or one is coming. The caller holds the lock.
   private void fetch() {
     if (fetching || ahead != null) return;
-    Background.thread(this::fetchOne, "idnode-hilo-" + tag).start(); // It needs the lock to end. Without a thread, the caller gets the error.
-    fetching = true;
+    try {
+      Background.thread(this::fetchOne, "idnode-hilo-" + tag).start(); // It needs the lock to end.
+      fetching = true;
+    } catch (OutOfMemoryError e) { // No thread can be started.
+      failed(IdnodeClient.known(e));
+    }
   }
 
   private Range fetch(RequestId id) {
@@ -190,7 +194,7 @@ public final class HiLo implements AutoCloseable {
       if (got.low() < 1 || got.high() < got.low() || got.low() <= lastMax && !got.fromReserve()) {
         throw IdnodeClient.internal("a wrong range: " + got.low() + " to " + got.high() + " after " + lastMax, null);
       }
-    } catch (Throwable e) { // The callers that wait must have it, whatever it is: also that no thread could be started.
+    } catch (Throwable e) { // The callers that wait must have it, whatever it is.
       failed = IdnodeClient.known(e);
     }
     // What may have been granted is asked for again, and is no hole then.

@@ -516,7 +516,13 @@ public final class IdnodeClient implements AutoCloseable {
     var failed = new ConcurrentLinkedQueue<IdnodeException>();
     var closers = Math.min(open.size(), CLOSERS);
     var closed = new CountDownLatch(closers);
-    for (int i = 0; i < closers; i++) Background.thread(() -> close(open, deadline, failed, closed), "idnode-close").start();
+    for (int i = 0; i < closers; i++) {
+      try {
+        Background.thread(() -> close(open, deadline, failed, closed), "idnode-close").start();
+      } catch (OutOfMemoryError e) { // No thread can be started.
+        close(open, deadline, failed, closed);
+      }
+    }
     if (!Background.awaitAnyway(closed, deadline + CLOSE_SLACK)) throw IdnodeException.of(Problem.LATE, true, Background.timeout(null));
     if (!failed.isEmpty()) throw failed.peek().again();
   }

@@ -207,12 +207,22 @@ public final class Snowflake implements AutoCloseable {
       for (var before = failures; held == null || isClosed(); ) {
         if (isClosed()) throw IdnodeException.of(Problem.CLOSED, false, null);
         if (failures != before) throw error.again();
-        if (!leasing) Background.thread(this::acquire, "idnode-snowflake-" + pool).start(); // It needs the lock to end.
-        leasing = true;
-        if (!Background.await(changed, end)) throw client.gaveUp(began);
+        if (!leasing) startToLease();
+        if (leasing && !Background.await(changed, end)) throw client.gaveUp(began);
       }
     } finally {
       lock.unlock();
+    }
+  }
+
+  // The caller holds the lock.
+  private void startToLease() {
+    try {
+      Background.thread(this::acquire, "idnode-snowflake-" + pool).start(); // It needs the lock to end.
+      leasing = true;
+    } catch (OutOfMemoryError e) { // No thread can be started.
+      failures++;
+      error = IdnodeClient.known(e);
     }
   }
 
