@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -120,12 +122,14 @@ try (var client = new IdnodeClient(List.of(args[0], args[1]))) {
 
 // TestJavaKeepsPlacesForCallsWithoutALeader: calls that a node holds leave connections for those that it answers.
 func TestJavaKeepsPlacesForCallsWithoutALeader(t *testing.T) {
-	var held sync.WaitGroup
-	held.Add(3)
-	var node listening
-	got := javaProgram(t, `
-var client = new IdnodeClient(List.of(args[0]), new IdnodeConfig().withMaxConnections(4).withTryTimeout(Duration.ofMinutes(2)).withTimeout(Duration.ofMinutes(2)));
-for (var i = 0; i < 3; i++) client.async(client.identity("held")::next);
+	for most, led := range map[int]int{4: 3, 3: 2, 2: 1} {
+		var held sync.WaitGroup
+		held.Add(led)
+		var node listening
+		got := javaProgram(t, `
+int most = Integer.parseInt(args[1]), led = Integer.parseInt(args[2]);
+var client = new IdnodeClient(List.of(args[0]), new IdnodeConfig().withMaxConnections(most).withTryTimeout(Duration.ofMinutes(2)).withTimeout(Duration.ofMinutes(2)));
+for (var i = 0; i < led; i++) client.async(client.identity("held")::next);
 new java.net.URL("http://" + args[0] + "/held").openStream().close();
 try {
   client.identity("held").next(new CallOptions().withTimeout(Duration.ofMillis(500)));
@@ -133,20 +137,67 @@ try {
   say(e.outcomeUnknown());
 }
 say(client.next("users/"));
+say(client.identity("held").get(new ReadOptions().withStale(true)));
 System.exit(0);
+`, node.serve(t, func(w http.ResponseWriter, r *http.Request) {
+			switch path.Base(r.URL.Path) {
+			case "held":
+				held.Wait()
+			case "NextIdentity":
+				held.Done()
+				neverAnswer(w, r)
+			case "GetIdentity":
+				_, _ = io.WriteString(w, `{"identity":{"name":"held","value":"7"},"logIndex":"101"}`)
+			default:
+				_, _ = io.WriteString(w, `{"ids":["users/1-A"],"blocks":[],"logIndex":"101"}`)
+			}
+		}), strconv.Itoa(most), strconv.Itoa(led))
+		if want := "false\nusers/1-A\n7\n"; got != want {
+			t.Errorf("of %d connections the calls ended with %s, want %s", most, got, want)
+		}
+	}
+}
+
+// TestJavaServesWhoCameFirst: a caller that waits for a connection keeps its place in the queue.
+func TestJavaServesWhoCameFirst(t *testing.T) {
+	held, going := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	var node listening
+	javaProgram(t, `
+var client = new IdnodeClient(List.of(args[0]), new IdnodeConfig().withMaxConnections(1).withTryTimeout(Duration.ofMinutes(2)).withTimeout(Duration.ofMinutes(2)));
+var callers = new ArrayList<Thread>();
+for (var i = 0; i < 9; i++) {
+  var identity = client.identity("c" + i);
+  var caller = new Thread(identity::next);
+  callers.add(caller);
+  caller.start();
+  if (i == 0) new java.net.URL("http://" + args[0] + "/held").openStream().close();
+  while (i > 0 && caller.getState() != Thread.State.TIMED_WAITING) Thread.sleep(30);
+}
+Thread.sleep(500);
+new java.net.URL("http://" + args[0] + "/go").openStream().close();
+for (var caller : callers) caller.join();
+client.close();
 `, node.serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch path.Base(r.URL.Path) {
 		case "held":
-			held.Wait()
-		case "NextIdentity":
-			held.Done()
-			neverAnswer(w, r)
+			<-held
+		case "go":
+			close(going)
 		default:
-			_, _ = io.WriteString(w, `{"ids":["users/1-A"],"blocks":[],"logIndex":"101"}`)
+			once.Do(func() { close(held) })
+			<-going
+			giveSeven(w, r)
 		}
 	}))
-	if want := "false\nusers/1-A\n"; got != want {
-		t.Errorf("the calls ended with %s, want %s", got, want)
+	var order []string
+	for _, one := range node.asked {
+		if one.method == "NextIdentity" {
+			order = append(order, one.fields["name"].(string))
+		}
+	}
+	if !slices.IsSorted(order) || len(order) != 9 {
+		t.Errorf("the callers were served as %v", order)
 	}
 }
 

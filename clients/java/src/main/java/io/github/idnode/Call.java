@@ -16,7 +16,7 @@ final class Call<T> {
   // How a call is repeated.
   enum Kind {
     READS(true, false, false),
-    LOCAL(false, false, false), // Any node gives ids in which holes do not matter.
+    LOCAL(false, false, false), // Any node answers: with what it has applied, or with ids in which holes do not matter.
     ONCE(true, true, true), // It has a request id, and counts once.
     SERIES(true, true, false); // It may be repeated without a request id, but what a lost try has done matters.
 

@@ -67,7 +67,7 @@ public final class Identity {
    * @return the value
    */
   public long get(ReadOptions options) {
-    return call(Call.Kind.READS, "IdsService/GetIdentity", options.in(Map.of("name", name)), options.call,
+    return call(options.kind(), "IdsService/GetIdentity", options.in(Map.of("name", name)), options.call,
         answer -> answer.get("identity").number("value"));
   }
 

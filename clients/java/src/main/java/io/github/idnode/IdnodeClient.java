@@ -569,7 +569,7 @@ public final class IdnodeClient implements AutoCloseable {
   private <T> Stream<T> pages(String method, String prefix, ReadOptions options, Function<Answer, List<T>> read) {
     Function<String, Page<T>> page = token -> {
       var request = new LinkedHashMap<>(options.in(Map.of("prefix", prefix, "pageSize", 1000, "pageToken", token)));
-      return call(Call.Kind.READS, "IdsService/" + method, request, options.call,
+      return call(options.kind(), "IdsService/" + method, request, options.call,
           answer -> new Page<>(read.apply(answer), answer.text("nextPageToken")));
     };
     return Stream.iterate(page.apply(""), Objects::nonNull, last -> last.next.isEmpty() ? null : page.apply(last.next))

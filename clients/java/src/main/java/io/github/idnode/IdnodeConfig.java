@@ -147,8 +147,8 @@ public final class IdnodeConfig {
   }
 
   /**
-   * These with the greatest number of connections to one node. At first it is 128. A quarter is kept for calls that need no leader. A call
-   * for which none is free in its time is an {@link OverloadedException}.
+   * These with the greatest number of connections to one node. At first it is 128. A quarter, and one of two or three, is kept for
+   * calls that need no leader. A call for which none is free in its time is an {@link OverloadedException}.
    *
    * @param to at least 1
    * @return the changed copy

@@ -10,10 +10,7 @@ import java.time.DateTimeException;
 import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedDeque;
-import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
-import java.util.function.BooleanSupplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import javax.net.ssl.SSLContext;
@@ -34,11 +31,10 @@ final class Node {
   private final Deque<Connection> idle = new ConcurrentLinkedDeque<>(); // The newest first.
   // That of questions, which would seem to have no answer while a handshake on a busy machine takes its time.
   private final Deque<Connection> asking = new ConcurrentLinkedDeque<>();
-  // Those that the leader decides leave a quarter of the places to others: a node may hold them, and answer the others at once.
-  private final Semaphore calls, ledCalls;
+  private final Places calls;
   // Handshakes of all callers at once would take so long on a busy machine that each is given up, and none ever ends. Without TLS
   // there are none.
-  private final Semaphore handshakes = new Semaphore(MAX_HANDSHAKES, true);
+  private final Places handshakes = new Places(MAX_HANDSHAKES, 0);
   private volatile boolean closed;
   volatile boolean given; // As an endpoint; else the cluster has told of it.
   volatile String name = ""; // Where the other nodes reach it; empty before it has told, and once it cannot be reached.
@@ -56,8 +52,8 @@ final class Node {
     host = found.group(2).replaceAll("[\\[\\]]", "");
     serverName = config.tlsServerName().isEmpty() ? host : config.tlsServerName();
     tls = secure || !"https".equals(found.group(1)) ? config.tls() : trusted();
-    calls = new Semaphore(config.maxConnections(), true);
-    ledCalls = new Semaphore(config.maxConnections() - config.maxConnections() / 4, true);
+    var most = config.maxConnections();
+    calls = new Places(most, most == 1 ? 0 : Math.max(most / 4, 1));
   }
 
   static Matcher parsed(String address) {
@@ -93,14 +89,13 @@ final class Node {
 
   // Makes one try, which is over early if the node is silent. What cannot be read is not an answer of a node, nor is one that
   // does not name the query's cluster. With silent null, it is a question whether the node is, which waits for no other call.
-  <T> T call(Query query, long timeout, BiFunction<Answer, Connection.Reply, T> read, BooleanSupplier silent) throws Failure {
+  <T> T call(Query query, long timeout, BiFunction<Answer, Connection.Reply, T> read, Silence silent) throws Failure {
     if (timeout <= 0) throw failure("was not asked in time", "unavailable", "NO_ENDPOINT", false, new InterruptedIOException("not in time"));
     var asked = router.asks();
     var end = asked + timeout;
-    Work<Connection.Reply> work = () -> inTurn(calls, end, silent, () -> reply(query, end, silent));
     Connection.Reply reply;
     try {
-      reply = query.toLeader() ? inTurn(ledCalls, end, silent, work) : work.done();
+      reply = inTurn(calls, query.toLeader(), end, silent, () -> reply(query, end, silent));
     } catch (Failure e) {
       if (e.getCause() instanceof IOException && !Thread.currentThread().isInterrupted()) router.unanswered(asked);
       throw e;
@@ -135,9 +130,9 @@ final class Node {
 
   private interface Work<T> { T done() throws Failure; }
 
-  private <T> T inTurn(Semaphore turns, long end, BooleanSupplier silent, Work<T> work) throws Failure {
+  private <T> T inTurn(Places places, boolean leads, long end, Silence silent, Work<T> work) throws Failure {
     if (silent == null) return work.done();
-    if (!turn(turns, end, silent)) {
+    if (!places.take(leads, end, silent)) {
       var busy = System.nanoTime() - end >= 0;
       var what = busy ? "no connection to it was free in time" : "it is silent";
       throw failure(what, busy ? "resource_exhausted" : "unavailable", busy ? "OVERLOADED" : "NO_ENDPOINT", false, null);
@@ -145,27 +140,14 @@ final class Node {
     try {
       return work.done();
     } finally {
-      turns.release();
+      places.give(leads);
     }
   }
 
-  // False if the time is over, the thread is interrupted, or the node is silent.
-  private static boolean turn(Semaphore turns, long end, BooleanSupplier silent) {
-    try {
-      for (long left; (left = end - System.nanoTime()) > 0; ) {
-        if (turns.tryAcquire(Math.min(left, Connection.STEP * MS), TimeUnit.NANOSECONDS)) return true;
-        if (silent.getAsBoolean()) return false;
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
-    return false;
-  }
-
-  private Connection.Reply reply(Query query, long end, BooleanSupplier silent) throws Failure {
+  private Connection.Reply reply(Query query, long end, Silence silent) throws Failure {
     var pool = silent == null ? asking : idle;
     var kept = kept(pool);
-    var connection = kept != null ? kept : tls == null ? connection(pool, end) : inTurn(handshakes, end, silent, () -> connection(pool, end));
+    var connection = kept != null ? kept : tls == null ? connection(pool, end) : inTurn(handshakes, false, end, silent, () -> connection(pool, end));
     Connection.Reply reply;
     try {
       reply = connection.post(address, query, end, silent);

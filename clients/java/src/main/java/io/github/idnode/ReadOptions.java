@@ -34,6 +34,8 @@ public final class ReadOptions {
    */
   public ReadOptions withCall(CallOptions to) { return new ReadOptions(stale, to); }
 
+  Call.Kind kind() { return stale ? Call.Kind.LOCAL : Call.Kind.READS; }
+
   Map<String, Object> in(Map<String, ?> request) {
     var whole = new LinkedHashMap<String, Object>(request);
     if (stale) whole.put("consistency", "CONSISTENCY_STALE");

@@ -14,7 +14,6 @@ import java.util.TreeSet;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -300,7 +299,7 @@ final class Router {
   }
 
   // Asks a node whether it leads, and is of the client's cluster. The Failure did nothing.
-  boolean greet(Node node, long timeout, BooleanSupplier silent) throws Failure {
+  boolean greet(Node node, long timeout, Silence silent) throws Failure {
     Status status;
     try {
       status = node.call(new Query("ClusterService/GetStatus", Map.of(), null, "", false), Math.min(timeout, GREET_TIMEOUT), Status::of, silent);

@@ -113,7 +113,7 @@ public final class Series {
    * @return the number
    */
   public DocumentNumber find(String key, ReadOptions options) {
-    return client.call(Call.Kind.READS, "SeriesService/WhoHas", options.in(Map.of("series", name, "key", key)), options.call,
+    return client.call(options.kind(), "SeriesService/WhoHas", options.in(Map.of("series", name, "key", key)), options.call,
         answer -> TakenNumber.of(answer.get("number")));
   }
 

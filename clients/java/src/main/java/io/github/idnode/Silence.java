@@ -22,6 +22,9 @@ final class Silence implements BooleanSupplier {
     this.node = node;
   }
 
+  // How long nothing but an answer of the node can change what is known.
+  long pause() { return Math.max(look == null ? ask - System.nanoTime() : 0, Connection.STEP * MS); }
+
   @Override
   public boolean getAsBoolean() {
     var now = System.nanoTime();
