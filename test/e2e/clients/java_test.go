@@ -628,6 +628,26 @@ say(client.toString().contains("closed"));
 	}
 }
 
+// TestJavaReadsTheAnswerToWhatIsNotTaken: a node may refuse a large request before it has read all of it, and stop reading.
+func TestJavaReadsTheAnswerToWhatIsNotTaken(t *testing.T) {
+	server := httptest.NewServer(greeting(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = io.WriteString(w, `{"code":"resource_exhausted","message":"because","details":[{"debug":{"domain":"idnode","reason":"QUOTA"}}]}`)
+	}))
+	t.Cleanup(server.Close)
+	got := javaProgram(t, `
+try (var client = new IdnodeClient(List.of(args[0]), new IdnodeConfig().withTimeout(Duration.ofSeconds(20)))) {
+  try {
+    client.claim("x".repeat(5_000_000));
+  } catch (QuotaException e) {
+    say(e.outcomeUnknown());
+  }
+}`, strings.TrimPrefix(server.URL, "http://"))
+	if want := "false\n"; got != want {
+		t.Errorf("the calls ended with %s, want %s", got, want)
+	}
+}
+
 // TestJavaNamesClasses: a class that was made from another one has its collection, and one without a name none.
 func TestJavaNamesClasses(t *testing.T) {
 	got := javaProgram(t, `

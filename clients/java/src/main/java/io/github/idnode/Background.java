@@ -25,6 +25,14 @@ final class Background {
     return thread;
   }
 
+  static void start(Runnable work, String name) throws IOException {
+    try {
+      thread(work, name).start();
+    } catch (OutOfMemoryError e) { // No thread can be started.
+      throw new IOException(e);
+    }
+  }
+
   // Does in another thread what has no timeout of its own, as the look-up of a name.
   static <T> T within(long end, Callable<T> work) throws IOException {
     var task = new FutureTask<T>(work) {
@@ -35,9 +43,9 @@ final class Background {
       }
     };
     try {
-      thread(task, "idnode-io").start();
+      start(task, "idnode-io");
       return task.get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
-    } catch (ExecutionException | OutOfMemoryError e) { // The latter if no thread can be started.
+    } catch (ExecutionException e) {
       throw e.getCause() instanceof IOException known ? known : new IOException(e);
     } catch (InterruptedException | TimeoutException e) {
       task.cancel(false);

@@ -37,7 +37,7 @@ final class Call<T> {
   private final long tryTimeout, deadline, called = System.nanoTime();
   private final Kind kind;
   private final String method, traceparent;
-  private final Map<String, Object> fields;
+  private final String body; // Without a request id.
   private final Function<Answer, T> read;
   // Whoever names an index has made the call before: its outcome is what it was until the cluster decides it.
   private final boolean repeats;
@@ -55,8 +55,9 @@ final class Call<T> {
     this.kind = kind;
     this.read = read;
     tryTimeout = config.tryTimeout().toNanos();
-    fields = new LinkedHashMap<>(request);
+    var fields = new LinkedHashMap<String, Object>(request);
     fields.put("database", options.database == null ? config.database() : options.database);
+    body = Json.text(fields);
     this.method = method;
     traceparent = options.traceparent;
     renewable = kind.counted && options.requestId == null;
@@ -100,12 +101,10 @@ final class Call<T> {
     var tried = node;
     // Whatever is not known to be a node of the cluster gets no call.
     if (router.own().isEmpty() || !tried.greeted()) router.greet(tried, left(), new Silence(router, tried));
-    var query = new Query(method, fields, traceparent, router.own(), kind.toLeader);
-    if (id != null) {
-      // The first try says it too: the network may hold it up until its retry was forgotten. A try that certainly did nothing is none.
-      if (!unknown) id = new RequestId(id.id(), router.newest > 0 ? router.newest : null);
-      fields.put("requestId", id.fields());
-    }
+    // The first try says it too: the network may hold it up until its retry was forgotten. A try that certainly did nothing is none.
+    if (id != null && !unknown) id = new RequestId(id.id(), router.newest > 0 ? router.newest : null);
+    var whole = id == null ? body : body.substring(0, body.length() - 1) + ",\"requestId\":" + Json.text(id.fields()) + "}";
+    var query = new Query(method, whole, traceparent, router.own(), kind.toLeader);
     var got = tried.call(
         query, left(), (answer, reply) -> Map.entry(answer.number("logIndex"), read.apply(answer)), new Silence(router, tried));
     router.succeeded(tried, got.getKey());

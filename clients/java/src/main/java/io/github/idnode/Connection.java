@@ -13,6 +13,7 @@ import java.net.ProtocolException;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.function.BooleanSupplier;
@@ -24,6 +25,7 @@ final class Connection extends InputStream {
   static final String VERSION = "1.0.0"; // That of pom.xml.
   static final int STEP = 50; // Milliseconds between two looks at what may end a call early.
   private static final int LONGEST = 32 << 20; // Bytes of an answer with its head.
+  private static final int LARGE = 8192; // Bytes of a request that is sent beside the reading of its answer.
 
   // The node's cluster, the leader it knows, and Raft's term there. Each is empty, or 0, if it names none.
   record Reply(int status, String body, String cluster, String leader, long term) {}
@@ -33,6 +35,7 @@ final class Connection extends InputStream {
   private int size; // Of what came of the answer.
   private long end; // When the answer's time is over.
   private BooleanSupplier silent;
+  private volatile boolean sent; // The whole request.
   boolean kept; // Another call may follow.
   long since; // When the last one ended.
 
@@ -86,20 +89,33 @@ final class Connection extends InputStream {
     size = 0;
     end = until;
     silent = whetherSilent;
-    var text = Json.text(query.fields());
+    var body = query.body().getBytes(StandardCharsets.UTF_8);
     var named = query.cluster().isEmpty() ? "" : "Idnode-Cluster-Id: " + query.cluster() + "\r\n";
     var trace = query.traceparent() == null ? "" : "traceparent: " + query.traceparent() + "\r\n";
-    var head = "POST /idnode.v1." + query.method() + " HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: idnode-java/" + VERSION + "\r\n" + trace + named
-        + "Content-Type: application/json\r\nConnect-Timeout-Ms: " + millis(end) + "\r\n"
-        + "Content-Length: " + text.getBytes(StandardCharsets.UTF_8).length + "\r\n\r\n";
+    var text = "POST /idnode.v1." + query.method() + " HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: idnode-java/" + VERSION + "\r\n" + trace + named
+        + "Content-Type: application/json\r\nConnect-Timeout-Ms: " + millis(end) + "\r\nContent-Length: " + body.length + "\r\n\r\n";
     // In one piece: a reset in between would hide what a server has said that speaks no HTTP.
-    var whole = (head + text).getBytes(StandardCharsets.UTF_8);
-    if (whole.length < 8192) socket.getOutputStream().write(whole);
-    else Background.within(end, () -> { socket.getOutputStream().write(whole); return true; }); // A node that stands still may not take it.
+    var head = text.getBytes(StandardCharsets.UTF_8);
+    var whole = Arrays.copyOf(head, head.length + body.length);
+    System.arraycopy(body, 0, whole, head.length, body.length);
+    sent = whole.length < LARGE;
+    if (sent) socket.getOutputStream().write(whole);
+    else Background.start(() -> send(whole), "idnode-io"); // A node that stands still may not take it, and one that refuses it answers before.
     try {
-      return reply();
+      var reply = reply();
+      kept &= sent;
+      return reply;
     } catch (RuntimeException e) {
       throw new ProtocolException("this is no HTTP: " + e.getMessage());
+    }
+  }
+
+  private void send(byte[] whole) {
+    try {
+      socket.getOutputStream().write(whole);
+      sent = true;
+    } catch (IOException e) {
+      // Whoever reads the answer finds it, or that the connection broke.
     }
   }
 

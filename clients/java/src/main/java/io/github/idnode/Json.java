@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Collectors;
 
 // JSON, of which Java has no reader of its own. An object is a Map, an array a List, a number a Double.
 final class Json {
@@ -23,15 +22,41 @@ final class Json {
   }
 
   static String text(Object value) {
+    var into = new StringBuilder();
+    write(value, into);
+    return into.toString();
+  }
+
+  private static void write(Object value, StringBuilder into) {
+    var between = "";
     if (value instanceof Map<?, ?> map) {
-      return map.entrySet().stream().map(e -> text(e.getKey()) + ":" + text(e.getValue())).collect(Collectors.joining(",", "{", "}"));
+      into.append('{');
+      for (var field : map.entrySet()) {
+        write(field.getKey(), into.append(between));
+        write(field.getValue(), into.append(':'));
+        between = ",";
+      }
+      into.append('}');
+    } else if (value instanceof List<?> list) {
+      into.append('[');
+      for (var one : list) {
+        write(one, into.append(between));
+        between = ",";
+      }
+      into.append(']');
+    } else if (value instanceof String string) {
+      into.append('"');
+      for (var i = 0; i < string.length(); i++) write(string.charAt(i), into);
+      into.append('"');
+    } else {
+      into.append(value);
     }
-    if (value instanceof List<?> list) return list.stream().map(Json::text).collect(Collectors.joining(",", "[", "]"));
-    if (!(value instanceof String string)) return String.valueOf(value);
-    // Half of a pair of characters would be sent as a question mark, so these are escaped too.
-    return string.chars().mapToObj(c -> c < ' ' || c == '"' || c == '\\' || c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE
-            ? String.format("\\u%04x", c) : String.valueOf((char) c))
-        .collect(Collectors.joining("", "\"", "\""));
+  }
+
+  // Half of a pair of characters would be sent as a question mark, so these are escaped too.
+  private static void write(char c, StringBuilder into) {
+    if (c < ' ' || c == '"' || c == '\\' || Character.isSurrogate(c)) into.append(String.format("\\u%04x", (int) c));
+    else into.append(c);
   }
 
   private IllegalArgumentException wrong() { return new IllegalArgumentException("not JSON at " + at); }

@@ -302,7 +302,7 @@ final class Router {
   boolean greet(Node node, long timeout, Silence silent) throws Failure {
     Status status;
     try {
-      status = node.call(new Query("ClusterService/GetStatus", Map.of(), null, "", false), Math.min(timeout, GREET_TIMEOUT), Status::of, silent);
+      status = node.call(new Query("ClusterService/GetStatus", "{}", null, "", false), Math.min(timeout, GREET_TIMEOUT), Status::of, silent);
     } catch (Failure e) {
       var p = e.problem;
       if (!p.reason().isEmpty() && !e.foreign && e.effect != Effect.UNKNOWN) throw e;
