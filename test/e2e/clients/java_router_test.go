@@ -302,7 +302,8 @@ func TestJavaObserves(t *testing.T) {
 var heard = new ConcurrentSkipListSet<String>();
 Consumer<Event> observer = event -> {
   heard.add(event.kind() + " " + event.attempt() + " " + event.node().equals(args[0]) + " " + (event.error() != null) + " " + !event.duration().isZero());
-  if (event.kind() == Event.Kind.LEADER) throw new IllegalStateException();
+  if (event.error() != null) heard.add(event.error().getClass().getSimpleName());
+  throw new AssertionError();
 };
 try (var client = new IdnodeClient(List.of(args[0]), new IdnodeConfig().withObserver(observer))) {
   client.identity("invoices").next();
@@ -313,6 +314,7 @@ heard.forEach(Program::say);
 	if want := `GAP 0 false false false
 LEADER 0 true false false
 LOOK 0 false false true
+OutcomeUnknownException
 TRY 1 true false true
 TRY 1 true true true
 TRY 2 true false true

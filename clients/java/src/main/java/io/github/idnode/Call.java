@@ -81,7 +81,7 @@ final class Call<T> {
       } catch (Failure failure) {
         last = failure;
       } finally {
-        router.tell(Event.Kind.TRY, node.address, tries, began, last);
+        router.tell(Event.Kind.TRY, node.address, tries, began, last == null ? null : seen(last));
       }
       note(last);
       if (Thread.currentThread().isInterrupted()) throw ended(Problem.INTERRUPTED);
@@ -109,6 +109,10 @@ final class Call<T> {
         query, left(), (answer, reply) -> Map.entry(answer.number("logIndex"), read.apply(answer)), new Silence(router, tried));
     router.succeeded(tried, got.getKey());
     return got.getValue();
+  }
+
+  private IdnodeException seen(Failure last) {
+    return last.exception(last.effect == Effect.UNKNOWN && kind.changes, id, last.getCause(), router.heard(called));
   }
 
   private long left() { return Math.min(tryTimeout, deadline - System.nanoTime()); }

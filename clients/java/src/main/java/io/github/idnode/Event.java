@@ -45,9 +45,9 @@ public sealed interface Event permits SeenEvent {
   Duration duration();
 
   /**
-   * Why it failed.
+   * Why it failed, as if the call had ended with it.
    *
    * @return null if it did not
    */
-  Throwable error();
+  IdnodeException error();
 }

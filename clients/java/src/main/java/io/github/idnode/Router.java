@@ -140,11 +140,11 @@ final class Router {
     tell(Event.Kind.LEADER, node.address, 0, System.nanoTime(), null);
   }
 
-  void tell(Event.Kind kind, String node, int attempt, long began, Throwable error) {
+  void tell(Event.Kind kind, String node, int attempt, long began, IdnodeException error) {
     try {
       var took = attempt > 0 || kind == Event.Kind.LOOK ? System.nanoTime() - began : 0;
       config.observer().accept(new SeenEvent(kind, node, attempt, Duration.ofNanos(took), error));
-    } catch (RuntimeException e) {
+    } catch (Throwable e) { // Whatever it is, the call has what it has taken.
       LOG.log(Level.WARNING, "the observer failed", e);
     }
   }
