@@ -376,7 +376,7 @@ func oneRange(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"returned":true,"max":"0","logIndex":"102"}`)
 }
 
-// TestJavaNamesWhoHoldsARange: a client without a label has that of its host and program.
+// TestJavaNamesWhoHoldsARange: a client without a label, or with an empty one, has that of its host and program.
 func TestJavaNamesWhoHoldsARange(t *testing.T) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -384,13 +384,17 @@ func TestJavaNamesWhoHoldsARange(t *testing.T) {
 	}
 	var node listening
 	javaProgram(t, `
-try (var client = new IdnodeClient(List.of(args[0]))) {
-  client.nextRange("users");
+for (var config : List.of(new IdnodeConfig(), new IdnodeConfig().withLabel("other").withLabel(""))) {
+  try (var client = new IdnodeClient(List.of(args[0]), config)) {
+    client.nextRange("users");
+  }
 }`, node.serve(t, oneRange))
 	// With a file of source, the program is Java's launcher.
 	want := host + " com.sun.tools.javac.launcher.Main"
-	if got := node.last().fields["label"]; got != want[:min(len(want), 64)] {
-		t.Errorf("the label is %q, want %q", got, want)
+	for _, one := range node.asked {
+		if got := one.fields["label"]; one.method == "NextRange" && got != want[:min(len(want), 64)] {
+			t.Errorf("the label is %q, want %q", got, want)
+		}
 	}
 }
 

@@ -120,10 +120,10 @@ public final class IdnodeConfig {
    * These with the label that is kept with each HiLo range, for people who ask whose a number is. At first it is the names of the
    * host and of the program's main class.
    *
-   * @param to at most 64 bytes
+   * @param to at most 64 bytes; empty means the one at first
    * @return the changed copy
    */
-  public IdnodeConfig withLabel(String to) { return with(c -> c.label = requireNonNull(to, "label")); }
+  public IdnodeConfig withLabel(String to) { return with(c -> c.label = to.isEmpty() ? Label.ofProgram() : to); }
 
   /**
    * These with an executor for {@link IdnodeClient#async}, which the client does not shut down. At first there are up to 64 threads of

@@ -15,10 +15,10 @@ final class Label {
     return of(host(), command.substring(command.replace('\\', '/').lastIndexOf('/') + 1));
   }
 
-  // Both may have any characters and any length. The cluster takes no invisible ones.
+  // Both may have any characters and any length. The cluster takes no invisible ones, and some calls none that is empty.
   static String of(String host, String program) {
     var label = (host + " " + program).replaceAll("[^ -~]", "").strip();
-    return label.substring(0, Math.min(label.length(), LONGEST));
+    return label.isEmpty() ? "java" : label.substring(0, Math.min(label.length(), LONGEST));
   }
 
   // InetAddress.getLocalHost would ask the network.
