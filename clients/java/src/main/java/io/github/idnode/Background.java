@@ -3,9 +3,9 @@ package io.github.idnode;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.FutureTask;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -33,22 +33,23 @@ final class Background {
     }
   }
 
-  // Does in another thread what has no timeout of its own, as the look-up of a name.
-  static <T> T within(long end, Callable<T> work) throws IOException {
-    var task = new FutureTask<T>(work) {
-      @Override
-      protected void set(T made) {
-        super.set(made);
-        if (isCancelled() && made instanceof Connection unused) unused.close(); // Nobody waits for it.
+  // Connects in another thread: the look-up of a name has no timeout of its own.
+  static Connection within(long end, Callable<Connection> work) throws IOException {
+    var made = new CompletableFuture<Connection>();
+    start(() -> {
+      try {
+        var connection = work.call();
+        if (!made.complete(connection)) connection.close(); // Nobody waits for it.
+      } catch (Throwable e) {
+        made.completeExceptionally(e);
       }
-    };
+    }, "idnode-io");
     try {
-      start(task, "idnode-io");
-      return task.get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+      return made.get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
     } catch (ExecutionException e) {
       throw e.getCause() instanceof IOException known ? known : new IOException(e);
     } catch (InterruptedException | TimeoutException e) {
-      task.cancel(false);
+      if (!made.cancel(false) && !made.isCompletedExceptionally()) made.join().close(); // It came just now.
       if (e instanceof InterruptedException) Thread.currentThread().interrupt();
       throw new InterruptedIOException("not in time");
     }
