@@ -2,7 +2,6 @@ package io.github.idnode;
 
 import java.time.Instant;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.function.Function;
 import java.util.stream.LongStream;
@@ -42,8 +41,11 @@ record Answer(Map<?, ?> fields) {
   }
 
   private Stream<String> block() {
-    var format = number("width") > 0 ? "%0" + number("width") + "d" : "%d";
-    return LongStream.rangeClosed(number("first"), number("last"))
-        .mapToObj(n -> text("prefix") + String.format(Locale.ROOT, format, n) + text("suffix"));
+    var zeros = "0".repeat((int) number("width"));
+    String prefix = text("prefix"), suffix = text("suffix");
+    return LongStream.rangeClosed(number("first"), number("last")).mapToObj(n -> {
+      var digits = Long.toString(n);
+      return prefix + zeros.substring(Math.min(digits.length(), zeros.length())) + digits + suffix;
+    });
   }
 }
