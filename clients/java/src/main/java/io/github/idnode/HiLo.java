@@ -211,6 +211,7 @@ public final class HiLo implements AutoCloseable {
   }
 
   private void arrived(Range got) {
+    client.lent();
     lastMax = Math.max(lastMax, got.high());
     request = new LinkedHashMap<>(request);
     request.remove("size");

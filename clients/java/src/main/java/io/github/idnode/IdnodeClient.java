@@ -555,6 +555,9 @@ public final class IdnodeClient implements AutoCloseable {
 
   String label() { return config.label(); }
 
+  // A handle holds what is lost if the program loses the client.
+  void lent() { router.lent = true; }
+
   <T> T call(Call.Kind kind, String method, Map<String, ?> request, CallOptions options, Function<Answer, T> read) {
     return call(deadline(options), kind, method, request, options, read);
   }

@@ -35,6 +35,7 @@ final class Router {
   private final IdnodeConfig config;
   private volatile List<Node> nodes; // Those given first, then those that the cluster told of.
   volatile boolean closed;
+  volatile boolean lent; // A handle got a range or a window.
   volatile long newest; // The newest log index of any answer.
   private boolean mixed; // The endpoints told two clusters; under the lock.
   private volatile long newestAt = System.nanoTime() - LOOK_AFTER;
@@ -186,7 +187,7 @@ final class Router {
   // The program has lost the client without closing it.
   void dropped() {
     if (closed) return;
-    LOG.log(Level.WARNING, () -> "a client was not closed, so what it held of ranges and windows is lost: " + this);
+    if (lent) LOG.log(Level.WARNING, () -> "a client was not closed, so what it held of ranges and windows is lost: " + this);
     close();
   }
 

@@ -233,6 +233,7 @@ public final class Snowflake implements AutoCloseable {
       clock = Clock.read();
       var request = Map.of("pool", pool, "holder", client.label(), "now", clock.text());
       got = client.call(Call.Kind.ONCE, "SnowflakeService/AcquireWorker", request, options, Lease::new);
+      client.lent();
     } catch (Throwable e) { // The callers that wait must have it, whatever it is.
       failed = IdnodeClient.known(e);
     }
