@@ -86,13 +86,15 @@ try (var client = IdnodeClient.fromEnv(); var other = IdnodeClient.fromEnv(confi
 } catch (IllegalArgumentException e) {
   say(e.getMessage());
 }`
-	t.Setenv("IDNODE_HTTP_ENDPOINTS", "")
-	if got := javaProgram(t, program); !strings.Contains(got, "IDNODE_HTTP_ENDPOINTS") {
-		t.Errorf("without endpoints it says %s", got)
+	for _, none := range []string{"", " , "} {
+		t.Setenv("IDNODE_HTTP_ENDPOINTS", none)
+		if got := javaProgram(t, program); !strings.Contains(got, "IDNODE_HTTP_ENDPOINTS") {
+			t.Errorf("without endpoints it says %s", got)
+		}
 	}
 	var node listening
 	endpoint := node.serve(t, giveSeven)
-	t.Setenv("IDNODE_HTTP_ENDPOINTS", " "+endpoint+" , "+endpoint)
+	t.Setenv("IDNODE_HTTP_ENDPOINTS", " "+endpoint+" ,, "+endpoint+", ")
 	t.Setenv("IDNODE_DATABASE", "shop")
 	t.Setenv("IDNODE_CLUSTER_ID", "c")
 	want := "14\nIdnodeClient[endpoints=[" + endpoint + "], leader=, cluster=c, open]\n"

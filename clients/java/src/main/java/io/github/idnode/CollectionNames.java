@@ -14,7 +14,7 @@ final class CollectionNames {
   private CollectionNames() {}
 
   static String of(Class<?> type) {
-    if (type.isAnonymousClass() || type.isHidden() || Proxy.isProxyClass(type)) {
+    if (type.isAnonymousClass() || type.isHidden() || type.isArray() || type.isPrimitive() || Proxy.isProxyClass(type)) {
       throw new IllegalArgumentException(type + " has no name of its own: name the tag, as in hilo(\"users\")");
     }
     // A $ in the name is that of a class which Hibernate or another library has made below the program's own.

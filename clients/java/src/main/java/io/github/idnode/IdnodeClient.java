@@ -355,7 +355,7 @@ public final class IdnodeClient implements AutoCloseable {
 
   /**
    * The next HiLo id for documents of a class, as RavenDB's clients name them: OrderLine gives OrderLines/1-A. Throws an
-   * {@link IllegalArgumentException} for a class without a name, as an anonymous one.
+   * {@link IllegalArgumentException} for a class without a name of its own, as an anonymous one, an array or an int.
    *
    * @param type the class
    * @return the id
@@ -434,8 +434,8 @@ public final class IdnodeClient implements AutoCloseable {
   /**
    * Makes a call in the background, in a thread of the client's executor: {@code ids.async(ids.identity("invoices")::next)}.
    * The time of a call begins now, and not when a thread has taken it up. If the call fails, the future has its {@link IdnodeException}.
-   * It is an {@link OverloadedException}, and nothing happened, if 10,000 others wait for a thread, or if none came within the
-   * client's timeout. What ran out of time has a {@link java.util.concurrent.TimeoutException} among its causes.
+   * It is an {@link OverloadedException}, and nothing happened, if 10,000 others wait for a thread, if the program's executor takes no more, or
+   * if no thread came within the client's timeout. What ran out of time has a {@link java.util.concurrent.TimeoutException} among its causes.
    *
    * <p>Cancelling the future, or completing it in another way, as {@code orTimeout} does, leaves out a call that was not
    * begun, and interrupts one that was: that one may take effect, and what it has taken is a hole, unless the call was given a
@@ -476,9 +476,9 @@ public final class IdnodeClient implements AutoCloseable {
     });
     try {
       executor.execute(task);
-    } catch (RejectedExecutionException e) {
+    } catch (RejectedExecutionException | OutOfMemoryError e) { // The latter if no thread can be started.
       ended.set(true);
-      var full = executor == config.executor() ? e : overloaded(MAX_QUEUED + " calls wait for a thread", e);
+      var full = overloaded(executor == config.executor() ? "the executor takes no more calls" : MAX_QUEUED + " calls wait for a thread", e);
       future.completeExceptionally(router.closed ? IdnodeException.of(Problem.CLOSED, false, e) : full);
     }
     return future;

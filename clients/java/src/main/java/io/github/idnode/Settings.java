@@ -10,6 +10,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.function.UnaryOperator;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 // The endpoints and the configuration of a client as a program's surroundings name them: by the names of the command line's flags.
 record Settings(List<String> endpoints, Map<String, String> named) {
@@ -18,8 +19,9 @@ record Settings(List<String> endpoints, Map<String, String> named) {
 
   static Settings fromEnv(Map<String, String> env) {
     UnaryOperator<String> variable = name -> "IDNODE_" + name.toUpperCase(Locale.ROOT).replace('-', '_');
-    var endpoints = env.getOrDefault("IDNODE_HTTP_ENDPOINTS", "");
-    if (endpoints.isBlank()) throw wrong("IDNODE_HTTP_ENDPOINTS is not set: it lists HTTP addresses of nodes, separated by commas");
+    var parts = env.getOrDefault("IDNODE_HTTP_ENDPOINTS", "").split(",");
+    var endpoints = Arrays.stream(parts).filter(address -> !address.isBlank()).collect(Collectors.joining(","));
+    if (endpoints.isEmpty()) throw wrong("IDNODE_HTTP_ENDPOINTS is not set: it lists HTTP addresses of nodes, separated by commas");
     var named = new LinkedHashMap<String, String>();
     for (var name : List.of("database", "tls-ca", "tls-cert", "tls-key", "tls-server-name", "cluster-id")) {
       var value = env.getOrDefault(variable.apply(name), "");
