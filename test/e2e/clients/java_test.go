@@ -525,12 +525,12 @@ for (var one : closing) one.join();
 client.close();
 `, holding(t, &node))
 		if want := "[0] 1"; got != "" || node.givenBack() != want {
-			t.Errorf("after %s with both on their way it says %s, and what came back is %s, want %s", closers, got, node.givenBack(), want)
+			t.Errorf("after %s on the way it says %s, and what came back is %s, want %s", closers, got, node.givenBack(), want)
 		}
 	}
 }
 
-// TestJavaTellsOfWhatIsNotGivenBack: a range or a window that comes when the time of closing is over goes back then, and who closes hears of it.
+// TestJavaTellsOfWhatIsNotGivenBack: what comes when the time of closing is over goes back then, and who closes hears of it.
 // So does who closes again.
 func TestJavaTellsOfWhatIsNotGivenBack(t *testing.T) {
 	var node listening

@@ -46,7 +46,7 @@ import java.util.stream.Stream;
  * }</pre>
  *
  * <p>It calls the API as JSON over HTTP, and needs nothing but Java 17. It is safe for concurrent use: make one and share it.
- * Every method that calls the cluster throws an {@link IdnodeException}. An interrupt ends the call with a
+ * Every method that calls the cluster throws an {@link IdnodeException}. An interrupt ends the call, but no closing, with a
  * {@link CallInterruptedException}, and the interrupt flag stays set. No lock pins a virtual thread.
  *
  * <p>The logger {@code io.github.idnode} gets a line of the level {@code DEBUG} for each try that failed and each look for the

@@ -139,8 +139,9 @@ public final class Snowflake implements AutoCloseable {
   }
 
   /**
-   * Frees the worker, and the rest of its window. An interrupt does not end it; it takes no longer than the handle's timeout. Afterwards the handle
-   * throws a {@link ClosedException}, and {@link IdnodeClient#snowflake} makes another one. An exception says that the worker is another's only when the window ends.
+   * Frees the worker, and the rest of its window. An interrupt does not end it; it takes no longer than the handle's timeout.
+   * Afterwards the handle throws a {@link ClosedException}, and {@link IdnodeClient#snowflake} makes another one. An exception
+   * says that the worker is another's only when the window ends.
    */
   @Override
   public void close() { IdnodeClient.closeAll(List.of(this::close), client.deadline(options)); }
