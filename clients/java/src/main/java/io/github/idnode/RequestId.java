@@ -18,7 +18,11 @@ public record RequestId(String id, Long since) implements Serializable {
    * @param id 1 to 64 bytes, unique per database and principal
    * @param since the log index that was known before the first try
    */
-  public RequestId { Objects.requireNonNull(id, "id"); }
+  public RequestId {
+    if (Objects.requireNonNull(id, "id").isEmpty()) {
+      throw new InvalidException(new Problem("the request id is empty", "invalid_argument", "INVALID_REQUEST_ID", "request_id"));
+    }
+  }
 
   /**
    * That of a call which was not made yet.
