@@ -74,7 +74,8 @@ type args struct {
 	Prefix    string `json:"prefix,omitempty"`
 	N         int    `json:"n,omitempty"`
 	Separator string `json:"separator,omitempty"`
-	RequestID string `json:"requestId,omitempty"`
+	// RequestID may be given, and empty.
+	RequestID *string `json:"requestId,omitempty"`
 	// Since makes it the id of an earlier call, Again that of the call which failed last.
 	Since  string `json:"since,omitempty"`
 	Again  bool   `json:"again,omitempty"`

@@ -150,11 +150,11 @@ func goOptions(a args, failed client.Error) []client.Option {
 	if a.Separator != "" {
 		opts = append(opts, client.WithSeparator(a.Separator))
 	}
-	if a.RequestID != "" {
-		opts = append(opts, client.WithRequestID(a.RequestID))
+	if a.RequestID != nil {
+		opts = append(opts, client.WithRequestID(*a.RequestID))
 	}
 	if since, err := strconv.ParseUint(a.Since, 10, 64); err == nil {
-		opts = append(opts, client.WithRetryOf(client.RequestID{ID: a.RequestID, Since: since}))
+		opts = append(opts, client.WithRetryOf(client.RequestID{ID: *a.RequestID, Since: since}))
 	}
 	if a.Again {
 		opts = append(opts, client.WithRetryOf(failed.RequestID))
