@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestJavaFollowsTheLeaderThatAnswersName: the next call goes to the leader of the greatest term that an answer has named.
@@ -198,6 +199,25 @@ client.close();
 	}
 	if !slices.IsSorted(order) || len(order) != 9 {
 		t.Errorf("the callers were served as %v", order)
+	}
+}
+
+// TestJavaWaitsForAConnectionAsLongAsForTheCall: the time of a try begins when it has one. Else it would have what the wait has left of it,
+// and go to the end of the queue again.
+func TestJavaWaitsForAConnectionAsLongAsForTheCall(t *testing.T) {
+	var node listening
+	got := javaProgram(t, `
+var config = new IdnodeConfig().withMaxConnections(1).withTryTimeout(Duration.ofSeconds(2)).withTimeout(Duration.ofMinutes(1));
+try (var client = new IdnodeClient(List.of(args[0]), config)) {
+  var calls = new ArrayList<CompletableFuture<Long>>();
+  for (var i = 0; i < 10; i++) calls.add(client.async(client.identity("a")::next));
+  for (var call : calls) say(call.join());
+}`, node.serve(t, func(w http.ResponseWriter, r *http.Request) {
+		<-time.After(500 * time.Millisecond)
+		giveSeven(w, r)
+	}))
+	if got != strings.Repeat("7\n", 10) || len(node.asked) != 10 {
+		t.Errorf("after %d questions the calls gave %s", len(node.asked), got)
 	}
 }
 

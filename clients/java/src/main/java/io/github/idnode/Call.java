@@ -100,13 +100,13 @@ final class Call<T> {
   private T attempt() throws Failure {
     var tried = node;
     // Whatever is not known to be a node of the cluster gets no call.
-    if (router.own().isEmpty() || !tried.greeted()) router.greet(tried, left(), new Silence(router, tried));
+    if (router.own().isEmpty() || !tried.greeted()) router.greet(tried, tryTimeout, deadline, new Silence(router, tried));
     // The first try says it too: the network may hold it up until its retry was forgotten. A try that certainly did nothing is none.
     if (id != null && !unknown) id = new RequestId(id.id(), router.newest > 0 ? router.newest : null);
     var whole = id == null ? body : body.substring(0, body.length() - 1) + ",\"requestId\":" + Json.text(id.fields()) + "}";
     var query = new Query(method, whole, traceparent, router.own(), kind.toLeader);
     var got = tried.call(
-        query, left(), (answer, reply) -> Map.entry(answer.number("logIndex"), read.apply(answer)), new Silence(router, tried));
+        query, tryTimeout, deadline, (answer, reply) -> Map.entry(answer.number("logIndex"), read.apply(answer)), new Silence(router, tried));
     router.succeeded(tried, got.getKey());
     return got.getValue();
   }
@@ -114,8 +114,6 @@ final class Call<T> {
   private IdnodeException seen(Failure last) {
     return last.exception(last.effect == Effect.UNKNOWN && kind.changes, id, last.getCause(), router.heard(called));
   }
-
-  private long left() { return Math.min(tryTimeout, deadline - System.nanoTime()); }
 
   private void note(Failure last) {
     // A node that answered tells more than one that was not reached, and an answer that was lost more than a time that was over.

@@ -87,22 +87,12 @@ final class Node {
 
   boolean greeted() { return System.nanoTime() - greetedUntil < 0; }
 
-  // Makes one try, which is over early if the node is silent. What cannot be read is not an answer of a node, nor is one that
-  // does not name the query's cluster. With silent null, it is a question whether the node is, which waits for no other call.
-  <T> T call(Query query, long timeout, BiFunction<Answer, Connection.Reply, T> read, Silence silent) throws Failure {
-    if (timeout <= 0) throw failure("was not asked in time", "unavailable", "NO_ENDPOINT", false, new InterruptedIOException("not in time"));
-    var asked = router.asks();
-    var end = asked + timeout;
-    Connection.Reply reply;
-    try {
-      reply = inTurn(calls, query.toLeader(), end, silent, () -> reply(query, end, silent));
-    } catch (Failure e) {
-      if (e.getCause() instanceof IOException && !Thread.currentThread().isInterrupted()) router.unanswered(asked);
-      throw e;
-    }
+  // Makes one try, whose time begins when it has a connection, and which is over early if the node is silent. What cannot be read
+  // is not an answer of a node, nor is one that does not name the query's cluster. With silent null, it is a question whether the
+  // node is, which waits for no other call.
+  <T> T call(Query query, long timeout, long deadline, BiFunction<Answer, Connection.Reply, T> read, Silence silent) throws Failure {
+    var reply = inTurn(calls, query.toLeader(), deadline, silent, () -> ask(query, Math.min(System.nanoTime() + timeout, deadline), silent));
     String own = query.cluster(), named = reply.cluster();
-    if (named.isEmpty()) router.unanswered(asked); // It is no node.
-    else router.answered();
     if (named.equals(own)) router.leads(reply.term(), reply.leader());
     if (reply.status() != 200) {
       var failure = Failure.of(reply.status(), reply.body());
@@ -141,6 +131,20 @@ final class Node {
       return work.done();
     } finally {
       places.give(leads);
+    }
+  }
+
+  private Connection.Reply ask(Query query, long end, Silence silent) throws Failure {
+    var asked = router.asks();
+    if (asked - end >= 0) throw failure("was not asked in time", "unavailable", "NO_ENDPOINT", false, new InterruptedIOException("not in time"));
+    try {
+      var reply = reply(query, end, silent);
+      if (reply.cluster().isEmpty()) router.unanswered(asked); // It is no node.
+      else router.answered();
+      return reply;
+    } catch (Failure e) {
+      if (e.getCause() instanceof IOException && !Thread.currentThread().isInterrupted()) router.unanswered(asked);
+      throw e;
     }
   }
 

@@ -300,10 +300,10 @@ final class Router {
   }
 
   // Asks a node whether it leads, and is of the client's cluster. The Failure did nothing.
-  boolean greet(Node node, long timeout, Silence silent) throws Failure {
+  boolean greet(Node node, long timeout, long deadline, Silence silent) throws Failure {
     Status status;
     try {
-      status = node.call(new Query("ClusterService/GetStatus", "{}", null, "", false), Math.min(timeout, GREET_TIMEOUT), Status::of, silent);
+      status = node.call(new Query("ClusterService/GetStatus", "{}", null, "", false), Math.min(timeout, GREET_TIMEOUT), deadline, Status::of, silent);
     } catch (Failure e) {
       var p = e.problem;
       if (!p.reason().isEmpty() && !e.foreign && e.effect != Effect.UNKNOWN) throw e;
@@ -353,7 +353,7 @@ final class Router {
   private void ask(Look look, Node node) {
     var leads = false;
     try {
-      leads = greet(node, Look.TIMEOUT, null);
+      leads = greet(node, Look.TIMEOUT, System.nanoTime() + Look.TIMEOUT, null);
       look.answers(node);
       look.heard.countDown();
     } catch (Failure e) {
