@@ -84,7 +84,7 @@ class Client(Single):
     ) -> None:
         self._most = checks.connections(max_connections)
         self._fail_fast_after = None if fail_fast_after is None else checks.timeout(fail_fast_after)
-        if tls is not None and not isinstance(tls, (ssl.SSLContext, TLS)):
+        if tls is not None and not isinstance(tls, TLS) and not hasattr(tls, "wrap_socket"):
             raise ValueError(f"tls is an ssl.SSLContext or a TLS, as TLS(ca=\"ca.crt\"), not {tls!r}")
         self._tell = teller(checks.function("observe", observe))
         self._database, self._timeout, self._try_timeout = database, checks.timeout(timeout), checks.timeout(try_timeout)
@@ -218,7 +218,7 @@ class Client(Single):
             handle = self._hilos.get(key)
             if not handle or handle._closed:
                 handle = self._hilos[key] = HiLo(self, tag, separator, first_size, database)
-            if first_size not in (0, handle._first_size):
+            if first_size and handle._first_size not in (0, first_size):
                 raise ValueError(f"the handle of {tag!r} is there already, with first_size={handle._first_size}")
             return handle
 

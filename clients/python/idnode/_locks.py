@@ -39,7 +39,7 @@ class Lock:
 
     def check(self) -> None:
         if self._owned():
-            raise Within("a signal's handler called idnode within a call of its own thread: raise SystemExit there instead")
+            raise Within("a signal's handler, or a finalizer, called idnode within a call of its own thread: raise SystemExit there instead")
 
 
 class Event:

@@ -630,7 +630,8 @@ class Router:
 
     def check(self) -> None:
         """Raises Within where the threads that the caller would wait for need what it has."""
-        for lock in (self._lock, *(node._lock for node in [*self._given, *self._learnt])):
+        shared = [self._how.tls._lock] if isinstance(self._how.tls, TLS) else []
+        for lock in (self._lock, *shared, *(node._lock for node in [*self._given, *self._learnt])):
             lock.check()
 
     def close(self) -> None:

@@ -45,13 +45,14 @@ class _Filled:
             _sources.check(import_string(self._source))
         except (ImportError, TypeError, AttributeError) as error:
             found.append(checks.Error(f"{self._source!r} is no source of ids: {error}", obj=self, id="idnode.E001"))
-        if cast(Any, self).default not in (models.NOT_PROVIDED, None):
+        if cast(Any, self).default not in (models.NOT_PROVIDED, None, ""):
             found.append(checks.Error("a field with a default takes no id", obj=self, id="idnode.E002"))
         return found
 
     def contribute_to_class(self, model: Any, name: str, **options: Any) -> None:
         super().contribute_to_class(model, name, **options)  # type: ignore[misc]
-        model._save_table = _inserts(model._save_table)
+        if not hasattr(model._save_table, "fills"):  # Its bases, or another field, may have done so.
+            model._save_table = _inserts(model._save_table)
 
     def pre_save(self, instance: models.Model, add: bool) -> Any:
         if add:
@@ -117,6 +118,7 @@ def _inserts(save_table: Callable[..., bool]) -> Callable[..., bool]:
             new = key.fill([self])
             force_insert = bool(force_insert or new or not raw and self._state.adding)
         return save_table(self, raw, cls, force_insert, force_update, using, update_fields)
+    setattr(save, "fills", True)
     return save
 
 

@@ -106,7 +106,8 @@ def _targets(conflict: Any, table: Any) -> list[Any]:
     name = getattr(conflict, "constraint_target", None)
     for found in [*table.constraints, *table.indexes] if name else ():
         columns = list(getattr(found, "expressions", found.columns))
-        if name in (found.name, f"{table.name}_{'_'.join(map(_folded, columns))}_key"):  # As PostgreSQL names a unique column.
+        unnamed = f"{table.name}_pkey", f"{table.name}_{'_'.join(map(_folded, columns))}_key"  # As PostgreSQL names them.
+        if name == (found.name or unnamed[found is not table.primary_key]):
             return columns
     return list(getattr(conflict, "inferred_target_elements", None) or ())
 
