@@ -136,6 +136,5 @@ down: ## stop the containers and keep their data
 	deploy/compose down
 
 clean: ## drop the builds, and the containers with their data and certificates, which asks
-	rm -rf bin dist .cache
 	deploy/compose drop $(if $(YES),--yes)
-	rm -rf deploy/certs
+	rm -rf bin dist .cache deploy/certs

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -140,6 +141,7 @@ func TestComposeVerbs(t *testing.T) {
 	needPrograms(t, "make")
 	v := &verbs{harness.StartCompose(t), harness.NewLedger(t), harness.MeasureStalls(t), map[string]bool{"clean": true}}
 	v.changes(t, 3, "up") // Each node gets the cluster's id.
+	v.withoutCertificate(t)
 	v.changes(t, 0, "up")
 	next := v.LoadImage(t, "next")
 	v.changes(t, 3, "upgrade", "IMAGE="+next)
@@ -178,6 +180,7 @@ func TestComposeVerbs(t *testing.T) {
 	})
 	v.refuses(t, "recover", "NODE=a", "SKIP=100000")
 	v.refuses(t, "recover", "NODE=a", "YES=yes")
+	v.refuses(t, "recover", "NODE=b", "SKIP=100000", "YES=yes") // Its data are lost, which is no dead end.
 	v.interrupted(t, "recovered", "recover", "NODE=a", "SKIP=100000")
 	v.does(t, "recover", "NODE=a", "SKIP=100000")
 	v.wantMembers(t, "A E F")
@@ -199,6 +202,25 @@ func TestComposeVerbs(t *testing.T) {
 			t.Errorf("containers.md has %s, which is not tried", command[0])
 		}
 	}
+}
+
+// withoutCertificate tries what would stop nodes that serve, with a certificate that the nodes do not take.
+func (v *verbs) withoutCertificate(t *testing.T) {
+	t.Helper()
+	own, others := filepath.Join(v.Certs, "client."), filepath.Join(t.TempDir(), "client.")
+	if out, err := exec.Command(harness.Binary(t), "certs", filepath.Dir(others), "--client", "client").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	swap := func() {
+		for _, kind := range []string{"crt", "key"} {
+			if err := errors.Join(os.Rename(own+kind, own+"kept"), os.Rename(others+kind, own+kind), os.Rename(own+"kept", others+kind)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	swap()
+	v.refuses(t, "up")
+	swap()
 }
 
 // refuses uses a verb that must fail, and never stops two nodes.
