@@ -221,6 +221,75 @@ try (var client = new IdnodeClient(List.of(args[0]), config)) {
 	}
 }
 
+// TestJavaGivesPlacesToThoseWhoUseThem: a place is not taken by a caller whose time is over, who is interrupted, or whose look around
+// has failed, and a caller that looks around while it comes has it at once.
+func TestJavaGivesPlacesToThoseWhoUseThem(t *testing.T) {
+	got := javaInside(t, `
+var places = new Places(1, 0);
+var end = System.nanoTime() + Duration.ofMinutes(5).toNanos();
+Thread.currentThread().interrupt();
+say(places.take(false, end, null));
+Thread.interrupted();
+say(places.take(false, System.nanoTime(), null));
+say(places.take(false, end, null));
+var least = Long.MAX_VALUE;
+for (var i = 5; i >= 0; i--) {
+  var router = new Router(List.of(args[0]), new IdnodeConfig());
+  var node = router.reach().get(0);
+  var field = Router.class.getDeclaredField("lock");
+  field.setAccessible(true);
+  var lock = (java.util.concurrent.locks.ReentrantLock) field.get(router);
+  var came = new CompletableFuture<Long>();
+  var waits = new Thread(() -> {
+    try {
+      places.take(false, end, new Silence(router, node));
+      came.complete(System.nanoTime());
+    } catch (NullPointerException e) {
+      came.complete(0L);
+    }
+  });
+  lock.lock();
+  waits.start();
+  while (!lock.hasQueuedThread(waits)) Thread.sleep(10);
+  places.give(false);
+  Thread.sleep(100);
+  if (i == 0) {
+    var nodes = Router.class.getDeclaredField("nodes");
+    nodes.setAccessible(true);
+    nodes.set(router, null); // The look fails.
+  }
+  var freed = System.nanoTime();
+  lock.unlock();
+  if (i > 0) least = Math.min(least, came.join() - freed);
+  else say(came.join());
+}
+say(places.take(false, System.nanoTime() + Duration.ofSeconds(20).toNanos(), new Silence(new Router(List.of(args[0]), new IdnodeConfig()), null)));
+say(least < Duration.ofMillis(50).toNanos());
+`, new(listening).serve(t, giveSeven))
+	if want := "false\nfalse\ntrue\n0\ntrue\ntrue\n"; got != want {
+		t.Errorf("it says\n%swant\n%s", got, want)
+	}
+}
+
+// TestJavaSendsNothingThatNobodyWaitsFor on a connection that it has.
+func TestJavaSendsNothingThatNobodyWaitsFor(t *testing.T) {
+	var node listening
+	got := javaInside(t, `
+var node = new Router(List.of(args[0]), new IdnodeConfig()).reach().get(0);
+var minute = Duration.ofMinutes(1).toNanos();
+for (var i = 0; i < 2; i++) {
+  try {
+    say(node.call(new Query("IdsService/NextIdentity", "{}", null, "", true), minute, System.nanoTime() + minute, (answer, reply) -> 7, null));
+  } catch (Failure e) {
+    say(e.effect);
+  }
+  Thread.currentThread().interrupt();
+}`, node.serve(t, giveSeven))
+	if got != "7\nNOTHING\n" || len(node.asked) != 1 {
+		t.Errorf("after %d calls it says %s", len(node.asked), got)
+	}
+}
+
 // TestJavaGivesUpEarly: after a while without any node, calls fail at once, but for one a second, until a node answers.
 // What an earlier call with the same request id has done stays unknown.
 func TestJavaGivesUpEarly(t *testing.T) {

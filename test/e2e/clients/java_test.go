@@ -32,8 +32,27 @@ func javaProgram(t *testing.T, statements string, args ...string) string {
 	if err := compiled(); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "Program.java")
-	program := `import io.github.idnode.*;
+	return runJava(t, append([]string{"-cp", classes, javaSource(t, "", statements)}, args...)...)
+}
+
+// javaInside is the same for a program that sees what the package does not export.
+func javaInside(t *testing.T, statements string, args ...string) string {
+	t.Helper()
+	languages[2].need(t)
+	if err := compiled(); err != nil {
+		t.Fatal(err)
+	}
+	into := t.TempDir()
+	if err := javac(into, []string{javaSource(t, "package io.github.idnode;\n", statements)}, "-cp", classes); err != nil {
+		t.Fatal(err)
+	}
+	return runJava(t, append([]string{"-cp", classes + ":" + into, "io.github.idnode.Program"}, args...)...)
+}
+
+func javaSource(t *testing.T, begin, statements string) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "Program.java")
+	program := begin + `import io.github.idnode.*;
 import java.time.*;
 import java.util.*;
 import java.util.concurrent.*;
@@ -45,9 +64,14 @@ class Program {
 	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return file
+}
+
+func runJava(t *testing.T, args ...string) string {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // It waits for what does not come.
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "java", append([]string{"-cp", classes, file}, args...)...)
+	cmd := exec.CommandContext(ctx, "java", args...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -55,6 +55,9 @@ final class Background {
     }
   }
 
+  // Nobody waits for what is done from here on.
+  static boolean over(long end) { return System.nanoTime() - end >= 0 || Thread.currentThread().isInterrupted(); }
+
   // False if the time is over or the thread is interrupted.
   static boolean await(CountDownLatch latch, long end) {
     try {

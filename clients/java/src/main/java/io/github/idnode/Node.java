@@ -136,7 +136,7 @@ final class Node {
 
   private Connection.Reply ask(Query query, long end, Silence silent) throws Failure {
     var asked = router.asks();
-    if (asked - end >= 0) throw failure("was not asked in time", "unavailable", "NO_ENDPOINT", false, new InterruptedIOException("not in time"));
+    checkTime(end);
     try {
       var reply = reply(query, end, silent);
       if (reply.cluster().isEmpty()) router.unanswered(asked); // It is no node.
@@ -148,13 +148,23 @@ final class Node {
     }
   }
 
+  // Whatever is sent later may happen, and nobody waits for the answer.
+  private void checkTime(long end) throws Failure {
+    if (!Background.over(end)) return;
+    throw failure("was not asked in time", "unavailable", "NO_ENDPOINT", false, new InterruptedIOException("not in time"));
+  }
+
   private Connection.Reply reply(Query query, long end, Silence silent) throws Failure {
     var pool = silent == null ? asking : idle;
     var kept = kept(pool);
     var connection = kept != null ? kept : tls == null ? connection(pool, end) : inTurn(handshakes, false, end, silent, () -> connection(pool, end));
     Connection.Reply reply;
     try {
+      checkTime(end);
       reply = connection.post(address, query, end, silent);
+    } catch (Failure e) {
+      connection.close();
+      throw e;
     } catch (IOException e) {
       connection.close();
       throw broken(e, e instanceof SSLHandshakeException); // With TLS 1.3 a certificate that the node does not trust is refused only now.

@@ -30,16 +30,19 @@ final class Places {
   // Takes a place. False if the time is over, the thread is interrupted, or the node is silent.
   boolean take(boolean leads, long end, Silence silent) {
     var ticket = new Ticket(leads);
+    var used = false;
     Background.locked(lock, () -> waiting.add(ticket) && next());
     try {
-      for (long left; !ticket.given; LockSupport.parkNanos(this, Math.min(left, silent.pause()))) {
-        left = end - System.nanoTime();
-        if (left <= 0 || Thread.currentThread().isInterrupted() || silent.getAsBoolean()) break;
+      while (!ticket.given) {
+        if (Background.over(end) || silent.getAsBoolean()) return false;
+        var pause = Math.min(end - System.nanoTime(), silent.pause());
+        if (!ticket.given) LockSupport.parkNanos(this, pause); // A lock that silent waited for may have taken the wake-up.
       }
+      return used = !Background.over(end);
     } finally {
       Background.locked(lock, () -> waiting.remove(ticket));
+      if (ticket.given && !used) give(leads);
     }
-    return ticket.given;
   }
 
   void give(boolean leads) {
