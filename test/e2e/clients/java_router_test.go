@@ -290,6 +290,36 @@ for (var i = 0; i < 2; i++) {
 	}
 }
 
+// TestJavaRunsNothingElseInACall: while a call waits for its connection on a thread of the common pool, no other task of the
+// program runs on that thread.
+func TestJavaRunsNothingElseInACall(t *testing.T) {
+	got := javaProgram(t, `
+System.setProperty("java.util.concurrent.ForkJoinPool.common.parallelism", "2");
+var ended = new CountDownLatch(1);
+var other = CompletableFuture.runAsync(() -> {
+  try {
+    ended.await(); // The pool's other thread.
+  } catch (InterruptedException e) {
+    say(e);
+  }
+});
+var calls = new ConcurrentLinkedQueue<Thread>();
+try (var client = new IdnodeClient(List.of(args[0]))) {
+  CompletableFuture.supplyAsync(() -> {
+    var later = CompletableFuture.runAsync(() -> say("in a call: " + calls.contains(Thread.currentThread())));
+    calls.add(Thread.currentThread());
+    say(client.identity("invoices").next());
+    calls.clear();
+    ended.countDown();
+    return later;
+  }).get().join();
+}
+`, new(listening).serve(t, giveSeven))
+	if want := "7\nin a call: false\n"; got != want {
+		t.Errorf("it says\n%swant\n%s", got, want)
+	}
+}
+
 // TestJavaGivesUpEarly: after a while without any node, calls fail at once, but for one a second, until a node answers.
 // What an earlier call with the same request id has done stays unknown.
 func TestJavaGivesUpEarly(t *testing.T) {

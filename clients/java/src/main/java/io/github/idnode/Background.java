@@ -4,8 +4,8 @@ import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -36,6 +36,7 @@ final class Background {
   // Connects in another thread: the look-up of a name has no timeout of its own.
   static Connection within(long end, Callable<Connection> work) throws IOException {
     var made = new CompletableFuture<Connection>();
+    var over = new CountDownLatch(1); // To wait with get would run other tasks of the program, on a thread of the common pool.
     start(() -> {
       try {
         var connection = work.call();
@@ -43,15 +44,13 @@ final class Background {
       } catch (Throwable e) {
         made.completeExceptionally(e);
       }
+      over.countDown();
     }, "idnode-io");
+    if (!await(over, end) && made.cancel(false)) throw new InterruptedIOException("not in time");
     try {
-      return made.get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
-    } catch (ExecutionException e) {
+      return made.join(); // It is there.
+    } catch (CompletionException e) {
       throw e.getCause() instanceof IOException known ? known : new IOException(e);
-    } catch (InterruptedException | TimeoutException e) {
-      if (!made.cancel(false) && !made.isCompletedExceptionally()) made.join().close(); // It came just now.
-      if (e instanceof InterruptedException) Thread.currentThread().interrupt();
-      throw new InterruptedIOException("not in time");
     }
   }
 
