@@ -115,7 +115,7 @@ func TestJPAStoresInEachWay(t *testing.T) {
 // TestJPAHasAClientForEachUnit: two clients count for themselves, so an entity of the one's unit must get no id of the other's.
 func TestJPAHasAClientForEachUnit(t *testing.T) {
 	eachProvider(t, "Units", "testdata/jpa", func(t *testing.T, said string) {
-		want := "IdnodeListener.use names the client first\n1 2 3\n1 1\nclass Units$Order is of another factory, which has another client\n4\n2\n"
+		want := "IdnodeListener.use names the client first\n1 2 3\n1 1\nclass Units$Order is of another factory, which has another client\n4\n5\n2 3\n2\n"
 		if said != want {
 			t.Errorf("it says\n%swant\n%s", said, want)
 		}

@@ -47,7 +47,9 @@ public class Units {
       }
       System.out.println(stored(new Order()).id);
       again.close();
+      System.out.println(stored(new Order()).id); // The other one is open.
       orders.close();
+      System.out.println(stored(new Order()).id + " " + stored(new Order()).id);
       IdnodeListener.use(two, Persistence.createEntityManagerFactory("orders"));
       System.out.println(stored(new Order()).id);
     }

@@ -5,10 +5,11 @@ import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
+import java.util.Queue;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import javax.persistence.Embeddable;
 import javax.persistence.EntityManagerFactory;
@@ -25,11 +26,13 @@ public class IdnodeListener {
     @Override
     protected List<Field> computeValue(Class<?> type) { return fieldsOf(type); }
   };
-  // A provider makes listeners by itself, so they have no other way to a client. UNITS has that of each entity whose factory was named.
+  // A provider makes listeners by itself, so they have no other way to a client. UNITS has the factories that were named.
   private static volatile IdnodeClient rest;
-  private static final Map<Class<?>, Unit> UNITS = new ConcurrentHashMap<>();
+  private static final Queue<Unit> UNITS = new ConcurrentLinkedQueue<>();
 
-  private record Unit(EntityManagerFactory entities, IdnodeClient ids) {}
+  private record Unit(EntityManagerFactory entities, IdnodeClient ids, Set<Class<?>> types) {
+    boolean has(Class<?> type) { return types.contains(type) && entities.isOpen(); }
+  }
 
   /** Made by the provider. */
   public IdnodeListener() {}
@@ -49,18 +52,18 @@ public class IdnodeListener {
    * @param entities has them
    */
   public static synchronized void use(IdnodeClient ids, EntityManagerFactory entities) {
-    var unit = new Unit(entities, Objects.requireNonNull(ids, "ids"));
-    var types = entities.getMetamodel().getEntities().stream().<Class<?>>map(EntityType::getJavaType).toList();
+    Objects.requireNonNull(ids, "ids");
+    UNITS.removeIf(had -> !had.entities.isOpen());
+    var types = entities.getMetamodel().getEntities().stream().<Class<?>>map(EntityType::getJavaType).collect(Collectors.toSet());
     types.forEach(FIELDS::get);
     entities.getMetamodel().getEmbeddables().forEach(part -> checkPart(part.getJavaType()));
-    types.forEach(type -> checkUnit(type, unit));
-    types.forEach(type -> UNITS.put(type, unit));
-  }
-
-  private static void checkUnit(Class<?> type, Unit unit) {
-    var had = UNITS.getOrDefault(type, unit);
-    if (had.ids == unit.ids || had.entities == unit.entities || !had.entities.isOpen()) return;
-    throw new IllegalStateException(type + " is of another factory, which has another client");
+    var others = UNITS.stream().filter(had -> had.ids != ids && had.entities != entities).toList();
+    types.stream().filter(type -> others.stream().anyMatch(had -> had.has(type))).findFirst().ifPresent(type -> {
+      throw new IllegalStateException(type + " is of another factory, which has another client");
+    });
+    var unit = new Unit(entities, ids, types);
+    UNITS.add(unit);
+    UNITS.removeIf(had -> had != unit && had.entities == entities);
   }
 
   /**
@@ -84,7 +87,7 @@ public class IdnodeListener {
 
   // Null if there is none. What a provider has made below an entity's class is of it.
   private static IdnodeClient clientOf(Class<?> type) {
-    return classes(type).map(UNITS::get).filter(Objects::nonNull).findFirst().map(Unit::ids).orElse(rest);
+    return classes(type).flatMap(at -> UNITS.stream().filter(unit -> unit.has(at))).findFirst().map(Unit::ids).orElse(rest);
   }
 
   private static Stream<Class<?>> classes(Class<?> type) { return Stream.iterate(type, Objects::nonNull, Class::getSuperclass); }
