@@ -442,6 +442,31 @@ TRY 2 true false true
 	}
 }
 
+// TestJavaObservesWhatACallWouldEndWith: after a try that may have taken effect, a refusal of the next one leaves that unknown.
+func TestJavaObservesWhatACallWouldEndWith(t *testing.T) {
+	var lost atomic.Bool
+	got := javaProgram(t, `
+var heard = new ArrayList<IdnodeException>();
+Consumer<Event> observer = event -> { if (event.error() != null) heard.add(event.error()); };
+try (var client = new IdnodeClient(List.of(args[0]), new IdnodeConfig().withObserver(observer))) {
+  client.identity("invoices").next();
+} catch (IdnodeException e) {
+  say(e.getClass().getSimpleName());
+  for (var one : heard) say(one.getClass().getSimpleName() + " " + one.requestId().equals(e.requestId()));
+  say(heard.get(1).getMessage().equals(e.getMessage()));
+}
+`, new(listening).serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		if !lost.Swap(true) {
+			panic(http.ErrAbortHandler)
+		}
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = io.WriteString(w, `{"code":"resource_exhausted","message":"because","details":[{"debug":{"domain":"idnode","reason":"QUOTA"}}]}`)
+	}))
+	if want := "OutcomeUnknownException\nOutcomeUnknownException true\nOutcomeUnknownException true\ntrue\n"; got != want {
+		t.Errorf("it says\n%swant\n%s", got, want)
+	}
+}
+
 // TestJavaTellsOfAClientThatWasNotClosed: the log has a line if numbers are lost.
 func TestJavaTellsOfAClientThatWasNotClosed(t *testing.T) {
 	got := javaProgram(t, `

@@ -79,11 +79,10 @@ final class Call<T> {
       try {
         return attempt();
       } catch (Failure failure) {
-        last = failure;
+        note(last = failure);
       } finally {
         router.tell(Event.Kind.TRY, node.address, tries, began, last == null ? null : seen(last));
       }
-      note(last);
       if (Thread.currentThread().isInterrupted()) throw ended(Problem.INTERRUPTED);
       if (renewed(last)) continue;
       var overloaded = last.problem.reason().equals("OVERLOADED");
@@ -111,9 +110,7 @@ final class Call<T> {
     return got.getValue();
   }
 
-  private IdnodeException seen(Failure last) {
-    return last.exception(last.effect == Effect.UNKNOWN && kind.changes, id, last.getCause(), router.heard(called));
-  }
+  private IdnodeException seen(Failure last) { return last.exception(unknown, id, last.getCause(), router.heard(called)); }
 
   private void note(Failure last) {
     // A node that answered tells more than one that was not reached, and an answer that was lost more than a time that was over.
