@@ -15,14 +15,14 @@ function teller(observe) {
     try {
       await observe(event);
     } catch (error) {
-      process.emitWarning(`an observer failed: ${error}`, "IdnodeWarning");
+      process.emitWarning(`an observer failed: ${String(error)}`, "IdnodeWarning");
     }
   };
 }
 
 // Ends what a client leaves behind that is collected before it was closed. One that no node has answered has no numbers.
 const dropped = new FinalizationRegistry((router) => {
-  if (router.newest) process.emitWarning(`a client was dropped without close, and unused numbers of it are lost: ${router}`, "IdnodeWarning");
+  if (router.newest) process.emitWarning(`a client was dropped without close, and unused numbers of it may be lost: ${router}`, "IdnodeWarning");
   router.close();
 });
 

@@ -187,7 +187,7 @@ final class Router {
   // The program has lost the client without closing it.
   void dropped() {
     if (closed) return;
-    if (lent) LOG.log(Level.WARNING, () -> "a client was not closed, so what it held of ranges and windows is lost: " + this);
+    if (lent) LOG.log(Level.WARNING, () -> "a client was not closed, so what it held of ranges and windows may be lost: " + this);
     close();
   }
 
