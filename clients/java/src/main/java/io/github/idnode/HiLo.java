@@ -120,8 +120,9 @@ public final class HiLo implements AutoCloseable {
   }
 
   /**
-   * Returns the unused numbers to the cluster, or throws why it could not. An interrupt does not end it; it takes no longer than
-   * the handle's timeout. Afterwards the handle throws a {@link ClosedException}, and {@link IdnodeClient#hilo} makes another one.
+   * Returns the unused numbers to the cluster, or throws why it could not. A range whose grant has an unknown outcome is left a hole
+   * in silence. An interrupt does not end it; it takes no longer than the handle's timeout. Afterwards the handle throws a
+   * {@link ClosedException}, and {@link IdnodeClient#hilo} makes another one.
    */
   @Override
   public void close() { IdnodeClient.closeAll(List.of(this::close), client.deadline(options)); }

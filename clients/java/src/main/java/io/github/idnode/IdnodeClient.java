@@ -490,8 +490,8 @@ public final class IdnodeClient implements AutoCloseable {
 
   /**
    * Gives the unused numbers and windows of all handles back. It takes no longer than the client's timeout, and an interrupt does not end it. An exception
-   * says that some were not given back, or may not have been; the client is closed all the same. Calls in flight end with a {@link ClosedException}, or
-   * with the outcome of the try that they are in.
+   * says that some were not given back, or may not have been, and nothing of those whose grant has an unknown outcome; the client is closed all the same.
+   * Calls in flight end with a {@link ClosedException}, or with the outcome of the try that they are in.
    */
   @Override
   public void close() {

@@ -141,7 +141,7 @@ public final class Snowflake implements AutoCloseable {
   /**
    * Frees the worker, and the rest of its window. An interrupt does not end it; it takes no longer than the handle's timeout.
    * Afterwards the handle throws a {@link ClosedException}, and {@link IdnodeClient#snowflake} makes another one. An exception
-   * says that the worker is another's only when the window ends.
+   * says that the worker is another's only when the window ends. A lease whose grant has an unknown outcome ends so in silence.
    */
   @Override
   public void close() { IdnodeClient.closeAll(List.of(this::close), client.deadline(options)); }
