@@ -205,8 +205,8 @@ public final class HiLo implements AutoCloseable {
       fetching = false;
       if (failed == null) arrived(got);
       else failed(failed);
-      changed.signalAll();
     } finally {
+      changed.signalAll();
       lock.unlock();
     }
   }

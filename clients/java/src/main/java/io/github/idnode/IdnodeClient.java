@@ -531,8 +531,8 @@ public final class IdnodeClient implements AutoCloseable {
     for (LongConsumer handle; (handle = open.poll()) != null; ) {
       try {
         handle.accept(deadline);
-      } catch (IdnodeException e) {
-        failed.add(e);
+      } catch (Throwable e) { // The others are closed all the same.
+        failed.add(known(e));
       }
     }
     closed.countDown();
