@@ -213,7 +213,8 @@ func (v *verbs) withoutCertificate(t *testing.T) {
 	}
 	swap := func() {
 		for _, kind := range []string{"crt", "key"} {
-			if err := errors.Join(os.Rename(own+kind, own+"kept"), os.Rename(others+kind, own+kind), os.Rename(own+"kept", others+kind)); err != nil {
+			kept := own + "kept"
+			if err := errors.Join(os.Rename(own+kind, kept), os.Rename(others+kind, own+kind), os.Rename(kept, others+kind)); err != nil {
 				t.Fatal(err)
 			}
 		}
