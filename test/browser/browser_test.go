@@ -100,8 +100,20 @@ func openBrowser(t *testing.T, origin string) *browser {
 	must(t)(chromedp.Call(ctx, network.Enable, network.EnableParams{}))
 	must(t)(chromedp.Call(ctx, log.Enable, cdp.Empty{}))
 	must(t)(chromedp.Call(ctx, runtime.Enable, cdp.Empty{}))
-	b.do(chromedp.Navigate(origin + "/"))
+	b.loads()
 	return b
+}
+
+// loads opens the page, until its program runs: where an address of the machine comes or goes, as with a
+// container that starts beside, Chromium gives up what it is loading (ERR_NETWORK_CHANGED).
+func (b *browser) loads() {
+	b.t.Helper()
+	for range 5 {
+		b.do(chromedp.Navigate(b.origin + "/"))
+		if b.meets(seen/5, "document.querySelector('#views [aria-current]')") {
+			return
+		}
+	}
 }
 
 // leadsTo says that the page goes on at another origin.
@@ -187,7 +199,16 @@ func (b *browser) text(selector string) string {
 // until waits for a condition in the page's own language.
 func (b *browser) until(what, condition string) {
 	b.t.Helper()
-	end := time.After(seen)
+	if !b.meets(seen, condition) {
+		b.shot("failed")
+		b.t.Fatalf("not seen within %s: %s\n%s", seen, what, b.text("body"))
+	}
+}
+
+// meets says whether a condition of the page is met in time.
+func (b *browser) meets(within time.Duration, condition string) bool {
+	b.t.Helper()
+	end := time.After(within)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -196,13 +217,12 @@ func (b *browser) until(what, condition string) {
 			b.t.Fatalf("%s: %v", condition, err)
 		}
 		if met {
-			return
+			return true
 		}
 		select {
 		case <-tick.C:
 		case <-end:
-			b.shot("failed")
-			b.t.Fatalf("not seen within %s: %s\n%s", seen, what, b.text("body"))
+			return false
 		}
 	}
 }
