@@ -32,6 +32,7 @@ final class Places {
     var ticket = new Ticket(leads);
     var used = false;
     Background.locked(lock, () -> waiting.add(ticket) && next());
+    if (ticket.given && !Thread.currentThread().isInterrupted()) return true; // If its time is over, that is no other call's doing.
     try {
       while (!ticket.given) {
         if (Background.over(end) || silent.getAsBoolean()) return false;
