@@ -331,14 +331,20 @@ func (s *session) put(b *batch) error {
 	return nil
 }
 
-// sync makes a batch durable, or fails.
+// sync makes a batch durable, or fails. The watchdog watches it.
 func (s *session) sync(b *batch) error {
 	watchdog := s.watch()
 	if b.transaction && s.syncsTwice() {
 		s.wait()
 	}
-	s.wait()
+	err := s.syncUnwatched(b)
 	watchdog()
+	return err
+}
+
+// syncUnwatched is sync within a change that the watchdog watches as a whole.
+func (s *session) syncUnwatched(b *batch) error {
+	s.wait()
 	s.disk.mu.Lock()
 	fatal, err := s.syncLocked(b)
 	s.disk.mu.Unlock()

@@ -130,7 +130,7 @@ func (s *session) syncFile(number uint64) error {
 	s.unsynced = slices.DeleteFunc(s.unsynced, func(b *batch) bool { return b.scattered && b.file == number })
 	s.unsynced = append(s.unsynced, all)
 	s.disk.mu.Unlock()
-	return s.sync(all)
+	return s.syncUnwatched(all)
 }
 
 // walFile is one file of a session.
@@ -203,9 +203,12 @@ func (s storage) openWAL(exists bool, owner string) (*walStore, error) {
 	return &walStore{raftStore{s.session}, log}, err
 }
 
-// guarded runs a change of the log: after an error nothing may go on.
+// guarded runs a change of the log: after an error nothing may go on. As in the store, the
+// time of the whole change counts, which is that of several syncs if it begins a segment.
 func (s *session) guarded(_ string, change func() error) error {
+	watchdog := s.watch()
 	err := change()
+	watchdog()
 	if errors.Is(err, errIO) {
 		s.broke()
 	}
