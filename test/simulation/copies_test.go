@@ -26,7 +26,11 @@ func (n *nemesis) mixCopies(ctx context.Context) {
 func (n *nemesis) restoreCopies(ctx context.Context) {
 	leader, nodes := n.leader(ctx), n.shuffled()
 	older := slices.DeleteFunc(slices.Clone(nodes), func(s *server) bool { return s == leader })
-	if leader == nil || slices.ContainsFunc(older, func(s *server) bool { return !s.ceilings.known(settles / 2) }) {
+	// A database that is first used in between has no ceiling yet, so it is asked again once they are down.
+	known := func() bool {
+		return !slices.ContainsFunc(older, func(s *server) bool { return !s.ceilings.known(settles / 2) })
+	}
+	if leader == nil || !known() {
 		return
 	}
 	copied := map[*server]*image{}
@@ -40,7 +44,7 @@ func (n *nemesis) restoreCopies(ctx context.Context) {
 	releaseLeader := n.down([]*server{leader})
 	defer releaseLeader()
 	defer release()
-	if !led || ctx.Err() != nil {
+	if !led || !known() || ctx.Err() != nil {
 		return
 	}
 	n.world.log.Info("fault", "kind", "copies", "nodes", hosts(older), "newest", leader.host)
