@@ -60,7 +60,7 @@ containers: ## the containers of deploy/docker-compose.yml, broken for DURATION,
 	IDNODE_E2E_CONTAINERS=$(DURATION) $(if $(SEED),IDNODE_E2E_SEED=$(SEED)) go test -count=1 -v -timeout 0 -run 'TestContainersMixture$$' ./test/e2e
 
 clients: ## the clients of clients/ against clusters whose leaders are killed, and then frozen, three minutes each
-	IDNODE_E2E_CLIENTS=3m go test -count=1 -v -timeout 40m ./test/e2e/clients
+	IDNODE_E2E_CLIENTS=3m go test -count=1 -v -timeout 90m ./test/e2e/clients
 
 # How many invoices `make invoicing` writes.
 INVOICES ?= 1000000
